@@ -321,6 +321,12 @@ def _twist(work, a, places, n, table):
 
 
 @compiled
+def _part(count, group, part, parts):
+    """Return where one of many parts of lines begins, in whole groups; the last ends with them."""
+    return min((count + group - 1) // group * part // parts * group, count)
+
+
+@compiled
 def _divisor(n):
     """Return the largest divisor whose square is no larger than a number."""
     d = np.int64(math.sqrt(n + 0.5))
@@ -364,12 +370,12 @@ def _along(real, apart):
     """Return what transforms along the middle axis."""
 
     @compiled
-    def together(x, out, count, n, inner, inverse, scale):
-        """Transform lines, sixteen at a time."""
+    def together(x, out, count, n, inner, inverse, scale, low, high):
+        """Transform some of the lines, sixteen at a time."""
         table, work = np.empty(2 * (n + _LINES), real), np.empty(2 * _ROW * n, real)
         places = np.empty(_LINES + 1, np.int64)
         _turns(table, n)
-        for first in range(0, count, _LINES):
+        for first in range(low, high, _LINES):
             _places(places, first, count, inner, n * inner, 1, 0)
             _load(x, work, places, n, inner, inverse)
             _stages(work, n, table, 1, places)
@@ -377,15 +383,22 @@ def _along(real, apart):
             _store(work, a, out, places, n, inner, inverse, scale)
 
     @outside(loops=True, integers=True, free=True)
-    def along(x, out, outer, n, inner, inverse, scale):
+    def lines(x, out, outer, n, inner, inverse, size, part, parts):
+        """Transform the lines of one part of many along the middle axis, divided by a size."""
+        count, scale = outer * inner, real(1) / real(size)
+        low, high = _part(count, _LINES, part, parts), _part(count, _LINES, part + 1, parts)
+        together(x, out, count, n, inner, inverse, scale, low, high)
+
+    @outside(loops=True, integers=True, free=True)
+    def along(x, out, outer, n, inner, inverse, size):
         """Transform along the middle axis."""
         count, tall = outer * inner, _divisor(n)
         if tall >= 4 and (count < _FEW or n > _LONG):
-            apart(x, out, count, n, tall, inner, inverse, scale)
+            apart(x, out, count, n, tall, inner, inverse, real(1) / real(size))
         else:
-            together(x, out, count, n, inner, inverse, scale)
+            lines(x, out, outer, n, inner, inverse, size, 0, 1)
 
-    return along
+    return along, lines
 
 
 def _full(real, along):
@@ -395,17 +408,15 @@ def _full(real, along):
     def rest(out, outer, n0, n1, n2, inverse):
         """Transform in place along the first two of three axes."""
         if n1 > 1:
-            along(out, out, outer * n0, n1, n2, inverse, real(1))
+            along(out, out, outer * n0, n1, n2, inverse, 1)
         if n0 > 1:
-            along(out, out, outer, n0, n1 * n2, inverse, real(1))
+            along(out, out, outer, n0, n1 * n2, inverse, 1)
 
     @outside(loops=True, integers=True, free=True)
     def full(x, out, outer, n0, n1, n2, inverse):
         """Transform complex arrays of three axes, the inverse divided by their size."""
-        scale = real(1)
-        if inverse:
-            scale = real(1) / real(n0 * n1 * n2)
-        along(x, out, outer * n0 * n1, n2, 1, inverse, scale)
+        size = n0 * n1 * n2 if inverse else 1
+        along(x, out, outer * n0 * n1, n2, 1, inverse, size)
         rest(out, outer, n0, n1, n2, inverse)
 
     return rest, full
@@ -419,19 +430,19 @@ def _forward(real, kind, along, rest):
         whole = np.empty(count * n, kind)
         for i in range(count * n):
             whole[u(i)] = make(x[u(i)], real(0))
-        along(whole, whole, count, n, 1, False, real(1))
+        along(whole, whole, count, n, 1, False, 1)
         for line in range(count):
             for k in range(half):
                 out[u(line * half + k)] = whole[u(line * n + k)]
 
     @compiled
-    def forward_lines(x, out, count, n, half):
+    def forward_lines(x, out, count, n, half, low, high):
         """Transform lines of real numbers, two of them as the parts of one of complex numbers."""
         table, work = np.empty(2 * (n + _LINES), real), np.empty(2 * _ROW * n, real)
         places, others = np.empty(_LINES + 1, np.int64), np.empty(_LINES, np.int64)
         _turns(table, n)
         by = real(0.5)
-        for first in range(0, count, _ROW):
+        for first in range(low, high, _ROW):
             _places(places, first, count, 1, n, 0, 0)
             _places(others, first + _LINES, count, 1, n, 0, 0)
             for j in range(n):
@@ -451,23 +462,29 @@ def _forward(real, kind, along, rest):
                     out[u(others[u(h)] + k)] = make(by * (y1 + y2), by * (x2 - x1))
 
     @outside(loops=True, integers=True, free=True)
+    def lines(x, out, count, n, part, parts):
+        """Transform real lines of one part of many."""
+        low, high = _part(count, _ROW, part, parts), _part(count, _ROW, part + 1, parts)
+        forward_lines(x, out, count, n, n // 2 + 1, low, high)
+
+    @outside(loops=True, integers=True, free=True)
     def forward(x, out, outer, n0, n1, n2):
         """Transform real arrays of three axes; of the last one the first half is kept."""
         count, half = outer * n0 * n1, n2 // 2 + 1
         if count < _ROW:
             few_forward(x, out, count, n2, half)
         else:
-            forward_lines(x, out, count, n2, half)
+            lines(x, out, count, n2, 0, 1)
         rest(out, outer, n0, n1, half, False)
 
-    return forward
+    return forward, lines
 
 
 def _back(real, kind, along, rest):
     """Return the inverse of that of real numbers."""
 
     @compiled
-    def few_back(x, out, count, n, half, scale):
+    def few_back(x, out, count, n, half, size):
         whole = np.empty(count * n, kind)
         for line in range(count):
             at, to = line * half, line * n
@@ -478,7 +495,7 @@ def _back(real, kind, along, rest):
                 y = real(0) if 2 * k == n else z.imag
                 whole[u(to + k)] = make(z.real, y)
                 whole[u(to + n - k)] = make(z.real, -y)
-        along(whole, whole, count, n, 1, True, scale)
+        along(whole, whole, count, n, 1, True, size)
         for i in range(count * n):
             out[u(i)] = whole[u(i)].real
 
@@ -513,24 +530,28 @@ def _back(real, kind, along, rest):
     def back(x, out, outer, n0, n1, n2):
         """Do the inverse of `forward`; of what has no imaginary part it is not read."""
         count, half = outer * n0 * n1, n2 // 2 + 1
-        scale = real(1) / real(n0 * n1 * n2)
         some = np.empty(count * half, kind)
         for i in range(count * half):
             some[u(i)] = x[u(i)]
         rest(some, outer, n0, n1, half, True)
         if count < _ROW:
-            few_back(some, out, count, n2, half, scale)
+            few_back(some, out, count, n2, half, n0 * n1 * n2)
         else:
-            back_lines(some, out, count, n2, half, scale)
+            back_lines(some, out, count, n2, half, real(1) / real(n0 * n1 * n2))
 
     return back
 
 
 def _transforms(real, kind):
-    along = _along(real, _apart(real, kind))
+    along, lines = _along(real, _apart(real, kind))
     rest, full = _full(real, along)
-    return full, _forward(real, kind, along, rest), _back(real, kind, along, rest)
+    forward, real_lines = _forward(real, kind, along, rest)
+    return full, forward, _back(real, kind, along, rest), lines, real_lines
 
 
-full_float32, forward_float32, back_float32 = _transforms(np.float32, np.complex64)
-full_float64, forward_float64, back_float64 = _transforms(np.float64, np.complex128)
+full_float32, forward_float32, back_float32, lines_float32, real_lines_float32 = _transforms(
+    np.float32, np.complex64
+)
+full_float64, forward_float64, back_float64, lines_float64, real_lines_float64 = _transforms(
+    np.float64, np.complex128
+)

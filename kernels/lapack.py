@@ -14,9 +14,22 @@ from __future__ import annotations
 import numpy as np
 
 from fnarray_kernels.complexmath import make
+from fnarray_kernels.complexmath import sqrt as complex_root
 from fnarray_kernels.gemm import product
 from fnarray_kernels.registry import compiled, outside
-from fnarray_kernels.routines import gees, geev, gehrd, gesdd, heevd, hetrd, syevd, sytrd
+from fnarray_kernels.routines import (
+    gees,
+    geev,
+    gehrd,
+    geqp3,
+    gesdd,
+    heevd,
+    hetrd,
+    orgqr,
+    syevd,
+    sytrd,
+    ungqr,
+)
 from fnarray_kernels.scalar import u
 
 #: Letters that routines take: vectors or none, all columns or some, a triangle.
@@ -314,6 +327,87 @@ schur, schur_form = _triangular(_schur_real)
 schur_complex, schur_form_complex = _triangular(_schur_complex)
 
 
+# ---- square roots --------------------------------------------------------------------------------
+
+
+def _rooted(call, root):
+    @compiled
+    def rooted(a, x, y, z, work, reals, values, out, at, n, words):
+        """Write the root of a matrix, by its triangle (Bjorck & Hammarling 1983).
+
+        Returns whether there is one in these numbers; if not, NaN is written.
+        """
+        good = _turned(a, at, x, n, n)
+        if good:
+            call(x, y, work, reals, values, words, n)
+            good = words[2] == 0
+        for j in range(n):
+            # Of real numbers: pairs of eigenvalues, and negative ones, have complex roots.
+            pair = j + 1 < n and x[u(j * n + j + 1)] != 0
+            good = good and not (words[6] != 0 and (pair or x[u(j * n + j)].real < 0))
+        if not good:
+            _known(out, at, n * n, False)
+            return False
+        for j in range(n):
+            x[u(j * n + j)] = root(x[u(j * n + j)])
+            for below in range(j):
+                i = j - 1 - below
+                total = x[u(j * n + i)]
+                for k in range(i + 1, j):
+                    total -= x[u(k * n + i)] * x[u(j * n + k)]
+                if total != 0:
+                    total /= x[u(i * n + i)] + x[u(j * n + j)]
+                x[u(j * n + i)] = total
+        for i in range(n * n):
+            z[u(i)] = np.conj(y[u(i)])
+        product(x, z, work, n, n, n, True, False)
+        product(y, work, z, n, n, n, True, False)
+        for i in range(n * n):
+            out[u(at + i)] = z[u(i)]
+        return True
+
+    return rooted
+
+
+@compiled
+def _real_root(x):
+    return np.sqrt(x)
+
+
+_rooted_real = _rooted(_schur_real, _real_root)
+_rooted_complex = _rooted(_schur_complex, complex_root)
+
+
+def _roots(real):
+    @outside(loops=True)
+    def sqrtm(a, out, batch, n):
+        """Principal square roots; of real matrices in real numbers, where they are real."""
+        one, room = a[u(0)].real, (3 + _BLOCK + n) * n
+        x, y, z = np.empty(n * n, out.dtype), np.empty(n * n, out.dtype), np.empty(n * n, out.dtype)
+        work, values = np.empty(room, out.dtype), np.empty(2 * n, out.dtype)
+        v, w, s = np.empty(n * n, a.dtype), np.empty(n * n, a.dtype), np.empty(n * n, a.dtype)
+        own, reals, pairs = (
+            np.empty(room, a.dtype),
+            np.empty(n, type(one)),
+            np.empty(2 * n, a.dtype),
+        )
+        words = np.empty(7, np.int32)
+        words[0], words[1], words[4], words[5] = n, room, _V, _N
+        for t in range(batch):
+            at, done = t * n * n, False
+            if real:
+                words[6] = 1
+                done = _rooted_real(a, v, w, s, own, reals, pairs, out, at, n, words)
+            words[6] = 0
+            if not done:
+                _rooted_complex(a, x, y, z, work, reals, values, out, at, n, words)
+
+    return sqrtm
+
+
+sqrtm, sqrtm_complex = _roots(True), _roots(False)
+
+
 # ---- condensed forms -----------------------------------------------------------------------------
 
 
@@ -364,3 +458,57 @@ def _tridiagonal_complex(x, d, e, taus, work, k):
 tridiagonal = _tridiagonals(_tridiagonal_real)
 tridiagonal_complex = _tridiagonals(_tridiagonal_complex)
 hessenberg_complex = hessenberg
+
+
+# ---- columns in the order of what they add -------------------------------------------------------
+
+
+def _pivoted(call, spread):
+    @outside(loops=True)
+    def qr_pivoted(a, q, r, order, batch, m, n, k):
+        """Orthonormal columns (m, k), upper triangles (k, n), and which column came when."""
+        size, room = min(m, n), (2 + _BLOCK) * (max(m, n) + 1)
+        x, y = np.empty(m * n, a.dtype), np.empty(m * max(k, n), a.dtype)
+        taus, work = np.empty(size, a.dtype), np.empty(room, a.dtype)
+        reals = np.empty(2 * n, type(a[u(0)].real))
+        places, words = np.empty(n, np.int32), np.empty(6, np.int32)
+        words[0], words[1], words[2], words[3], words[5] = m, n, k, room, size
+        for s in range(batch):
+            _turned(a, s * m * n, x, m, n)
+            for j in range(n):
+                places[u(j)] = 0
+            call(x, places, taus, work, reals, words)
+            for j in range(n):
+                order[u(s * n + j)] = places[u(j)] - 1
+                for i in range(k):
+                    r[u((s * k + i) * n + j)] = x[u(j * m + i)] if i <= j else 0
+            for i in range(m * k):
+                y[u(i)] = x[u(i)] if i < m * n else 0
+            spread(y, taus, work, words)
+            _back(y, q, s * m * k, m, k, True)
+
+    return qr_pivoted
+
+
+@compiled
+def _order_real(x, places, taus, work, reals, k):
+    geqp3(x, k, k[1:], x, k, places, taus, work, k[3:], k[4:])
+
+
+@compiled
+def _order_complex(x, places, taus, work, reals, k):
+    geqp3(x, k, k[1:], x, k, places, taus, work, k[3:], reals, k[4:])
+
+
+@compiled
+def _spread_real(y, taus, work, k):
+    orgqr(y, k, k[2:], k[5:], y, k, taus, work, k[3:], k[4:])
+
+
+@compiled
+def _spread_complex(y, taus, work, k):
+    ungqr(y, k, k[2:], k[5:], y, k, taus, work, k[3:], k[4:])
+
+
+qr_pivoted = _pivoted(_order_real, _spread_real)
+qr_pivoted_complex = _pivoted(_order_complex, _spread_complex)

@@ -48,4 +48,5 @@ def _routine(name, letters="sdcz"):
 
 syevd, heevd = _routine("syevd", "sd"), _routine("heevd", "cz")
 gesdd, geev, gees = _routine("gesdd"), _routine("geev"), _routine("gees")
+geqp3, orgqr, ungqr = _routine("geqp3"), _routine("orgqr", "sd"), _routine("ungqr", "cz")
 gehrd, sytrd, hetrd = _routine("gehrd"), _routine("sytrd", "sd"), _routine("hetrd", "cz")

@@ -227,6 +227,10 @@ class Library:
         Operations, for reports; 0 stands for one for each element of the result.
     blas : bool
         Whether the kernel calls BLAS or LAPACK for so much that these would take threads.
+    passes : tuple of (KernelRef, tuple)
+        Kernels that do the same one after another, each in parts that threads may take: called
+        ``op(source, out, *statics, part, parts)``, the first with the operand, others with the
+        result as their source.
     """
 
     op: KernelRef
@@ -235,6 +239,7 @@ class Library:
     kernel: bool = True
     flops: int = 0
     blas: bool = False
+    passes: tuple[tuple[KernelRef, tuple[Any, ...]], ...] = ()
 
 
 #: What only the primitive's ``eval`` computes.

@@ -80,6 +80,8 @@ def _eval(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> 
 _PRIMES = (2, 3, 5, 7, 11, 13)
 #: The longest line, as one that is alone has a table of its size; and the most axes.
 _LINE, _AXES = 1 << 16, 3
+#: The longest line of those that are transformed side by side.
+_TOGETHER = 4096
 #: Names of kernels.
 _KERNELS = {FftType.RFFT: "forward", FftType.IRFFT: "back"}
 
@@ -96,7 +98,33 @@ def _call(ins: Any, outs: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...
     name = f"{_KERNELS.get(fft_type, 'full')}_{real.name}"
     statics = sizes if fft_type in _KERNELS else (*sizes, fft_type == FftType.IFFT)
     flops = int(5 * prod(sizes) * log2(max(prod(fft_lengths), 2)))
-    return Library(KernelRef("fft", name), statics, prod(sizes), flops=flops)
+    passes = _passes(fft_type, sizes, real.name)
+    return Library(KernelRef("fft", name), statics, prod(sizes), flops=flops, passes=passes)
+
+
+def _passes(fft_type: FftType, sizes: Sequence[int], real: str) -> Any:
+    """Return the transforms along each axis, of lines that threads share."""
+    outer, *axes = sizes
+    inner, passes = prod(axes), []
+    last = outer * inner // axes[-1]
+    # A line that is long is transformed as a matrix. An inverse to real numbers has an array of its
+    # own between the axes.
+    if fft_type == FftType.IRFFT or max(axes) > _TOGETHER:
+        return ()
+    inverse = fft_type == FftType.IFFT
+    if fft_type == FftType.RFFT:
+        passes.append((KernelRef("fft", f"real_lines_{real}"), (last, axes[-1])))
+    else:
+        size = inner if inverse else 1
+        lines = (last, axes[-1], 1, inverse, size)
+        passes.append((KernelRef("fft", f"lines_{real}"), lines))
+    beside = axes[-1] // 2 + 1 if fft_type == FftType.RFFT else axes[-1]
+    for k in (1, 0):
+        if axes[k] > 1:
+            lines = (outer * prod(axes[:k]), axes[k], beside, inverse, 1)
+            passes.append((KernelRef("fft", f"lines_{real}"), lines))
+        beside *= axes[k]
+    return tuple(passes)
 
 
 def _is_smooth(n: int) -> bool:

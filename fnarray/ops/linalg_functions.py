@@ -19,7 +19,7 @@ from ..core.trace import bind
 from .contract import exact_matmul as matmul
 from .kit.calls import convert_like, full, neg, sub
 from .kit.checks import check_same_dtypes
-from .kit.matrix import SMALL, check_square, count, cut, join, per_matrix, swap
+from .kit.matrix import SMALL, by_lapack, check_square, count, cut, join, per_matrix, swap
 from .kit.rules import Tangents, instantiate
 from .linalg_orthogonal import by_library
 
@@ -229,7 +229,13 @@ def _sqrtm_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     return root, bind(sylvester_p, root, root, convert_like(tangents[0], root))
 
 
-sqrtm_p = by_library("sqrtm", _sqrtm_aval, _sqrtm_eval, many=False, jvp=_sqrtm_jvp)
+def _sqrtm_call(ins: Any, outs: Any) -> Library:
+    return by_lapack("sqrtm", ins[0], ins[0].shape[-1])
+
+
+sqrtm_p = by_library(
+    "sqrtm", _sqrtm_aval, _sqrtm_eval, many=False, jvp=_sqrtm_jvp, call=_sqrtm_call
+)
 
 
 def sqrtm(a: Any) -> Array:

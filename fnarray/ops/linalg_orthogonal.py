@@ -167,7 +167,9 @@ def _qr_jvp(
 def _qr_call(ins: Any, outs: Any, *, pivoting: bool, **params: Any) -> Library:
     (x,), (*batch, m, k) = ins, outs[0].shape
     n = x.shape[-1]
-    return HOST if pivoting else native("qr", max(m, n), (count(tuple(batch)), m, n, k))
+    if pivoting:
+        return by_lapack("qr_pivoted", x, m, n, k)
+    return native("qr", max(m, n), (count(tuple(batch)), m, n, k))
 
 
 qr_p = by_library("qr", _qr_aval, _qr_eval, jvp=_qr_jvp, call=_qr_call)

@@ -282,3 +282,73 @@ def test_few_turns_in_long_kernels_are_one_vector(name):
     compared(rows(name, 3, MANY), (0, 1, 5, 16))
     assert "<0 x" not in kernel.written("k", rows(name, 0, MANY), 512).text()
     assert not kernel.written("k", rows(name, 4, MANY - 1), 512).straight
+
+
+#: Rows, in loops inside of others, whose last vector is a part of one: statements, what ends a row.
+PARTED = {
+    "sum": (("a = sc.radd(a, x[n * j + i] * y[i])",), "out[j] = a"),
+    "two sums": (("b0 = sc.radd(b0, x[n * j + i])", "a = sc.radd(a, y[i] * c)"), "out[j] = a + b0"),
+    "function": (("out[n * j + i] = vm.exp(x[n * j + i] * c)",), "pass"),
+    "in place": (("out[n * j + i] = vm.tanh(out[n * j + i]) + y[i]",), "pass"),
+    "function and sum": (
+        ("t = vm.exp(x[n * j + i] * c)", "a = sc.radd(a, t)", "out[n * j + i] = t * b0"),
+        "y[j] = a",
+    ),
+}
+
+
+def parted(name: str, *, again: bool) -> KernelSource:
+    """Return a kernel of three rows of n numbers, in a recurrence or not."""
+    body, end = PARTED[name]
+    head, _, _ = HEAD.partition("    for")
+    lines = ["    for s in range(2):"] if again else ["    for s in range(1):"]
+    lines += ["        for j in range(3):", "            a = c", "            b0 = c"]
+    lines += ["            for i in range(n):", *(f"                {x}" for x in body)]
+    lines.append(f"            {end}")
+    if again:
+        lines = [
+            "    mode = fk.rounding.flush_subnormal()",
+            *lines,
+            "    fk.rounding.restore(mode)",
+        ]
+    return KernelSource(head + "\n".join(lines) + "\n", KINDS)
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("name", PARTED)
+def test_what_is_left_of_rows_is_part_of_a_vector(name, again):
+    """Numba's bits, sums in whatever order, at every rest; sums of a recurrence stay LLVM's."""
+    src = parted(name, again=again)
+    module = kernel.written("k", src, 512)
+    left = again and name in ("sum", "two sums")
+    assert ("masked.load" in module.text()) != left
+    assert (module.straight or module.light) != again
+    assert "masked.load" not in kernel.written("k", src, None).text()
+    compared(src, (0, 1, 15, 16, 17, 31, 47, 64, 79), 0.5)
+
+
+def test_rows_that_one_loop_keeps_from_vectors():
+    """A loop that stays leaves other rows vectors, and all passes to LLVM."""
+    src = parted("function", again=False)
+    stays = "        for k in range(n):\n            out[k] = x[k] * f32(k)\n"
+    src = KernelSource(src.text + stays, KINDS)
+    module = kernel.written("k", src, 512)
+    assert "masked.load" in module.text()
+    assert not module.light
+    compared(src)
+
+
+def test_few_numbers_to_a_row_of_functions_stay_llvms():
+    """Sums of them are vectors, unless functions are computed of these: of several rows at once."""
+    for value, several in (("a * c", False), ("vm.tanh(a)", True)):
+        text = (
+            "def kernel(x, y, u, b, out, n, c):\n"
+            "    for j in range(n):\n"
+            "        a = c\n"
+            "        for i in range(20):\n"
+            "            a = sc.radd(a, x[i + j] * y[i])\n"
+            f"        out[j] = {value}\n"
+        )
+        src = KernelSource(text, KINDS)
+        assert ("masked.load" in kernel.written("k", src, 512).text()) != several
+        compared(src, (0, 16, 40), 0.5)

@@ -9,7 +9,7 @@ import scipy.fft
 import fnarray
 from fnarray import lax
 from fnarray import numpy as jnp
-from fnarray.config import enable_x64
+from fnarray.config import config, enable_x64
 
 RNG = np.random.default_rng(11)
 #: Leading axes and sizes: radices and their products, lines that fill sixteen lanes or not, a line
@@ -94,3 +94,27 @@ def test_loops_hold_transforms():
 
     got = fnarray.jit(fnarray.grad(energy))(u[0].real)
     np.testing.assert_allclose(got, fnarray.grad(energy)(u[0].real), rtol=1e-4, atol=1e-4)
+
+
+#: Sizes that threads share, and axes: lines of even and odd numbers, groups not full, three axes.
+SHARED = [((1003, 1000), 1), ((500, 525), 2), ((3, 400, 520), 2), ((48, 100, 126), 3)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_transforms_are_shared_by_threads(threads):
+    """Lines are transformed in parts, along each axis, to the bits that fewer lines have."""
+    for shape, rank in SHARED:
+        axes = tuple(range(-rank, 0))
+        x = RNG.standard_normal(shape).astype(np.float32)
+        z = (x + 1j * RNG.standard_normal(shape)).astype(np.complex64)
+        for name, a in (("fftn", z), ("ifftn", z), ("rfftn", x)):
+            compiled = fnarray.jit(getattr(jnp.fft, name), static_argnames="axes")
+            text = compiled.lower(a, axes=axes).as_text()
+            assert text.count("fk.threads.share") == rank
+            config.update("num_threads", threads)
+            got = compiled(a, axes=axes)
+            config.update("num_threads", None)
+            want = getattr(scipy.fft, name)(a.astype(np.result_type(a, np.float64)), axes=axes)
+            assert error(got, want, "float32") < BOUND
+            if rank == 1:
+                np.testing.assert_array_equal(got[:64], compiled(a[:64], axes=axes))

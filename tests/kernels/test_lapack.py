@@ -10,7 +10,7 @@ import fnarray
 from fnarray import lax
 from fnarray import numpy as jnp
 from fnarray.config import enable_x64
-from fnarray.scipy.linalg import expm, expm_frechet
+from fnarray.scipy.linalg import expm, expm_frechet, sqrtm
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 
@@ -60,6 +60,8 @@ def any_shape(x):
         *jnp.linalg.svd(x, full_matrices=False),
         jnp.linalg.svd(x, compute_uv=False),
         jnp.linalg.pinv(x),
+        *lax.linalg.qr(x[:-1], pivoting=True),
+        *lax.linalg.qr(x[:-1], pivoting=True, full_matrices=False),
     )
 
 
@@ -130,3 +132,37 @@ def test_exponentials_that_need_too_many_squarings():
     few = fnarray.jit(lambda x: expm(x, max_squarings=2))
     for size, finite in ((10, True), (40, False), (np.inf, False)):
         assert np.isfinite(few(np.float32([[size, 0], [0, 1]]))).all() == finite
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_square_roots(dtype):
+    """Real ones of real matrices, complex ones of pairs of eigenvalues, none of what is not finite.
+
+    A root squared is the matrix, and its eigenvalues are in the right half of the plane.
+    """
+    wide = np.complex128 if dtype[0] == "c" else np.float64
+    looped = in_loop(sqrtm)
+    with enable_x64(True):
+        for n in (1, 2, 5, 20):
+            x = matrices(dtype, 4, n, n)
+            x[0] = x[0] @ np.conj(x[0]).T + np.eye(n)
+            x[1] += np.diag(4 + 2 * np.arange(n)).astype(dtype)
+            x[2] = np.triu(x[2] * 0, 1) + np.diag(np.arange(n) + 1).astype(dtype)
+            assert "(host)" not in looped.lower(x).as_text()
+            got = np.asarray(looped(x))
+            assert got.dtype == np.result_type(dtype, np.complex64)
+            assert dtype[0] == "c" or not got[0].imag.any()
+            for root, a in zip(got[:-1], x[:-1].astype(wide), strict=True):
+                scale = 200 * np.finfo(dtype).eps * abs(a).max()
+                np.testing.assert_allclose(root @ root, a, atol=scale, rtol=0)
+                want = scipy.linalg.sqrtm(a)
+                np.testing.assert_allclose(root, want, atol=scale, rtol=0)
+            assert np.isnan(got[-1]).all()
+
+
+def test_square_roots_of_rotations_and_negative_numbers():
+    """The root of a rotation turns half as far; that of minus one is i, and 0 has the root 0."""
+    x = np.array([[[0, -1], [1, 0]], [[-1, 0], [0, -4]], [[0, 0], [0, 0]]], np.float32)
+    h = np.sqrt(0.5)
+    want = [[[h, -h], [h, h]], [[1j, 0], [0, 2j]], [[0, 0], [0, 0]]]
+    np.testing.assert_allclose(fnarray.jit(sqrtm)(x), want, atol=1e-6)

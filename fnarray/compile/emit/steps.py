@@ -29,6 +29,9 @@ _COPIED = 2
 _PIECES = 16
 #: Rows or columns that a product must have for threads to share them.
 _THIN = 64
+#: Parts of a pass for each thread, and its operations that take as long as one of a loop's that is
+#: worth sharing: vectors compute them, and each part has tables of its own.
+_PARTS, _FAST = 2, 8
 #: Of so many updates, and neighbours of each, some are looked at; of these most must go where the
 #: one before goes. What the processor guesses wrong, as a run ends, costs it 27 cycles: runs of 16
 #: took 0.72 of the time (9.6 million), of 16 or so 0.83, of 8 or so 1.5.
@@ -272,15 +275,29 @@ class Steps:
     def _call(self, node: Node, form: Library, operands: Operands) -> None:
         arrays = [self._array(a, stored=s) for a, s in zip(node.ins, operands.stored, strict=True)]
         arrays += [self._array(v, stored=False) for v in node.outs]
-        statics = [
-            self.values.number(s) if isinstance(s, int) and not isinstance(s, bool) else repr(s)
-            for s in form.statics
-        ]
-        call = f"{form.op}({', '.join([*arrays, *statics])})"
         if form.blas:
             self.values.product = max(self.values.product, self.values.limits.serial + 1)
-        self.writer.line(call)
+        if not self._in_passes(form, arrays):
+            self.writer.line(f"{form.op}({', '.join([*arrays, *self._statics(form.statics)])})")
         self._read_scalars(node.outs)
+
+    def _statics(self, statics: Iterable[Any]) -> list[str]:
+        whole = (isinstance(s, int) and not isinstance(s, bool) for s in statics)
+        number = self.values.number
+        return [number(s) if w else repr(s) for s, w in zip(statics, whole, strict=True)]
+
+    def _in_passes(self, form: Library, arrays: list[str]) -> bool:
+        """Write the passes of a step, which threads share, if it is worth it; return whether."""
+        source, out = arrays[0], arrays[-1]
+        for k, (op, statics) in enumerate(form.passes):
+            if not self.values.share(form.flops // (_FAST * len(form.passes))):
+                return False
+            parts = f"{self.values.argument('i64', CORES, 'cores')} * {_PARTS}"
+            part = self.writer.fresh("i")
+            with self.writer.block(f"for {part} in range({parts}):"):
+                args = [out if k else source, out, *self._statics(statics), part, parts]
+                self.writer.line(f"{op}({', '.join(args)})")
+        return bool(form.passes)
 
     def _read_scalars(self, results: Iterable[Var]) -> None:
         """Read the rank-0 results of a kernel, which writes arrays, into registers."""

@@ -180,15 +180,17 @@ class Values:
             self.writer.depth_of[self.scalars[key]] = 0
         return self.scalars[key]
 
-    def share(self, work: int) -> None:
-        """Let threads share the next loop of this scope, if it is worth it."""
+    def share(self, work: int) -> bool:
+        """Let threads share the next loop of this scope, if it is worth it; return whether."""
         # What runs once is worth less: a function of its own takes LLVM some 10 ms.
         limits = self.limits
         least = limits.shared if self.looping else max(limits.shared, limits.parallel)
-        if work >= least and not self.parts:
+        shares = work >= least and not self.parts
+        if shares:
             cores = self.argument("i64", CORES, "cores")
             parts = self.argument("i64", 2 * work // limits.shared, "parts")
             self.writer.line(f"fk.threads.share({cores}, {parts})")
+        return shares
 
     def literal(self, value: Any, dtype: np.dtype) -> str:
         """Return a name or literal for a constant in the register type of ``dtype``."""

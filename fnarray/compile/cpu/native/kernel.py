@@ -44,7 +44,7 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
 
     def make() -> None:
         nonlocal code
-        code = machine.compiled(own, scalar=scalar, straight=module.straight)
+        code = machine.compiled(own, scalar=scalar, straight=module.straight, light=module.light)
 
     calls = [
         partial(load.prepare, symbol, module.library)
@@ -79,7 +79,7 @@ def assembly_of(name: str, src: KernelSource) -> str:
     """
     module = written(name, src, _width(), machine.unmasked())
     text = module.text()
-    own = machine.assembly(text, module.straight, scalar=is_recurrence(src))
+    own = machine.assembly(text, module.straight, scalar=is_recurrence(src), light=module.light)
     called = (x for symbol, x in module.library.items() if _is_called(symbol, module, text))
     return "\n".join([own, *(machine.assembly(x.text, x.straight) for x in called)])
 
@@ -136,7 +136,7 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
 
     body = settled("variables", begin)
-    body.module.straight = body.straighten()
+    body.straighten()
     body.module.texts += _functions(name, text, kinds, body)
     return body.module
 

@@ -79,7 +79,9 @@ def _engine() -> Any:
     )  # which it then owns
 
 
-def compiled(text: str, scalar: bool = False, *, straight: bool = False) -> bytes:
+def compiled(
+    text: str, scalar: bool = False, *, straight: bool = False, light: bool = False
+) -> bytes:
     """Return the object code of LLVM text; threads do not wait for each other.
 
     Parameters
@@ -88,6 +90,8 @@ def compiled(text: str, scalar: bool = False, *, straight: bool = False) -> byte
         Whether operations outside of loops are vectorised as well.
     straight : bool
         Whether there is nothing to improve: no loops, no calls, no memory.
+    light : bool
+        Whether there is little, as what loops innermost is vectors already.
 
     Raises
     ------
@@ -95,13 +99,16 @@ def compiled(text: str, scalar: bool = False, *, straight: bool = False) -> byte
         LLVM refuses the text, or llvmlite's library is none that is known.
     """
     with _entered():
-        return compiler.emitted(text, scalar, code=True, straight=straight)
+        return compiler.emitted(text, scalar, code=True, straight=straight, light=light)
 
 
-def assembly(text: str, straight: bool = False, *, scalar: bool = False) -> str:
+def assembly(
+    text: str, straight: bool = False, *, scalar: bool = False, light: bool = False
+) -> str:
     """Return the assembly of LLVM text, for people and tests; see `compiled`."""
     with _entered():
-        return compiler.emitted(text, scalar, code=False, straight=straight).decode()
+        code = compiler.emitted(text, scalar, code=False, straight=straight, light=light)
+    return code.decode()
 
 
 def address_of(name: str, code: bytes, find: Callable[[str], int | None]) -> int:

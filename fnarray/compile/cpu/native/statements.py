@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from . import shared
 from .expressions import Expressions, size_of
@@ -18,6 +18,7 @@ from .turns import (
     is_vector,
     order_of,
     order_of_part,
+    parted,
     parts,
     recurrent,
     swaps,
@@ -39,10 +40,7 @@ from .types import (
     shape_of,
     unified,
 )  # fmt: skip
-from .writer import Again, Module
-
-if TYPE_CHECKING:
-    from .strips import Innermost
+from .writer import Again, Innermost, Module
 
 _Span = tuple[str, str, str | None]
 
@@ -59,7 +57,7 @@ class Statements(Expressions):
         self._owned: list[str] = []
         self._depth = 0
         self._stay = 0
-        self._innermost: list[Innermost] = []
+        self._innermost: list[Innermost | None] = []
         #: Whether loops are those of a recurrence: of few turns.
         self.recurrent = module.sequential
         self._shared: tuple[Scalar, Scalar] | None = None
@@ -252,11 +250,17 @@ class Statements(Expressions):
         self.begin(following)
         self.lines.append(f"{after} = add nuw nsw i64 {counter}, 1")
         self.fork(self.new(f"icmp slt i64 {after}, {stop}"), body, end)
+        plain = False
         if self.own and not self.recurrent:
             inside = self._stay > before
             order, plain = self._order(node, size, step, group, inside=inside, width=width)
-            if len(self._innermost) == nests:
-                self._note(head, stop, end, fits=plain and whole)
+        if self.own and len(self._innermost) == nests:
+            rest = whole and not width and parted(node, self.text, self.module, size)
+            nested = self._depth > 0
+            loop = Innermost(
+                head, len(self.lines), stop, end, nested, plain and whole, rest and nested
+            )
+            self._innermost.append(loop if loop.fits or loop.parted else None)
         self.lines[-1] += order
         self._join(head, few, end)
         self.begin(end)
@@ -337,18 +341,12 @@ class Statements(Expressions):
         text = self.module.loop(given or "free", group, width) if given or group else ""
         return text, order == "plain" or alone or few
 
-    def _note(self, head: int, stop: str, end: str, *, fits: bool) -> None:
-        """Note an innermost loop, whose lines end here."""
-        loop = head, len(self.lines), stop, end, self._depth > 0
-        self._innermost.append(loop if fits else None)
+    def straighten(self) -> None:
+        """Write innermost loops as vectors: all of them, or those that gain by it."""
+        if any(self._innermost):
+            from .strips import straightened  # which few kernels need
 
-    def straighten(self) -> bool:
-        """Write all innermost loops as vectors, and return True; leave all where one cannot be."""
-        if not self._innermost or self.module.texts:
-            return False
-        from .strips import straightened  # which few kernels need
-
-        return straightened(self.module, self.lines, self._innermost, self.allocas)
+            straightened(self.module, self.lines, self._innermost, self.allocas)
 
     def repeat(self, node: ast.While) -> bool:
         """Write a loop with a test."""

@@ -10,12 +10,13 @@ the time under a mask.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Final
 
 from .vectors import STARTS, SUFFIXES, Fold, Unfit, Vectors
 from .widen import words_of
-from .writer import Module
+from .writer import Innermost, Module
 
 #: Instructions from which on a body is written once, as every turn's with a mask.
 LONG: Final = 40
@@ -23,58 +24,55 @@ LONG: Final = 40
 ABREAST: Final = 4
 
 
-#: An innermost loop: its first line and the one behind it, where its turns and where it ends, and
-#: whether it is inside of another; None where it is not one vector a turn.
-Innermost = tuple[int, int, str, str, bool] | None
-
-
 def straightened(
-    module: Module, lines: list[str], innermost: Sequence[Innermost], allocas: Sequence[str]
-) -> bool:
-    """Write all innermost loops of a function as vectors, unless one cannot be: return whether."""
-    loops = [loop for loop in innermost if loop]
-    if len(loops) < len(innermost):
-        return False
-    places = [x.partition(" = ")[0] for x in allocas]
-    try:
-        texts = [
-            looped(module, lines[head:tail], stop, end, places, nested=nested)
-            for head, tail, stop, end, nested in loops
-        ]
-    except Unfit:
-        return False
-    for (head, tail, *_), text in zip(reversed(loops), reversed(texts), strict=True):
-        lines[head:tail] = text
-    return True
-
-
-def looped(
-    module: Module,
-    lines: Sequence[str],
-    stop: str,
-    end: str,
-    places: Sequence[str],
-    *,
-    nested: bool = False,
-) -> list[str]:
-    """Return the lines of a loop from 0 as loops of vectors.
+    module: Module, lines: list[str], innermost: Sequence[Innermost | None], allocas: Sequence[str]
+) -> None:
+    """Write innermost loops of a function as vectors: all, or those that gain by it alone.
 
     Parameters
     ----------
-    end : str
-        The label of what follows the loop.
+    innermost : sequence
+        All of them; None for one that is no vector.
+    """
+    loops = [loop for loop in innermost if loop]
+    places = [x.partition(" = ")[0] for x in allocas]
+
+    def written(loop: Innermost) -> list[str] | None:
+        with suppress(Unfit):
+            return looped(module, lines, loop, places)
+        return None
+
+    every = len(loops) == len(innermost) and not module.texts
+    several = every or any(x.parted for x in loops)
+    texts = [written(x) if every or x.parted else None for x in loops] if several else []
+    every = every and None not in texts
+    module.straight = every and all(x.fits for x in loops)
+    module.light = every and not module.straight and not module.sequential
+    for loop, text in zip(reversed(loops), reversed(texts), strict=False):
+        if text is not None and (every or loop.parted):
+            lines[loop.head : loop.tail] = text
+
+
+def looped(
+    module: Module, lines: Sequence[str], loop: Innermost, places: Sequence[str]
+) -> list[str]:
+    """Return a loop from 0 as loops of vectors.
+
+    Parameters
+    ----------
+    lines : sequence of str
+        The function's.
     places : sequence of str
         Where the function keeps variables.
-    nested : bool
-        Whether another loop surrounds it. What remains of rows is taken number by number: to make
-        a mask for each took 7 % longer (twenty updates of rows of 56).
 
     Raises
     ------
     Unfit
     """
-    masks = module.masks and not nested
-    return _Loop(module, lines, stop, end, places, masks=masks).lines
+    # To make a mask for what remains of each row took 7 % longer than numbers one by one do (twenty
+    # updates of rows of 56), and a third of it where functions are called.
+    masks = module.masks and (loop.parted or not loop.nested)
+    return _Loop(module, lines[loop.head : loop.tail], loop, places, masks=masks).lines
 
 
 class _Loop:
@@ -84,16 +82,17 @@ class _Loop:
         self,
         module: Module,
         lines: Sequence[str],
-        stop: str,
-        end: str,
+        loop: Innermost,
         places: Sequence[str],
         *,
         masks: bool,
     ):
         self.masks = masks
         before, _, first, phi, *body, _, _, _, _, _ = self.old = lines
-        self.body = _chosen(body)
-        self.module, self.stop, self.end, self.places = module, stop, end, places
+        # Groups of reads and writes that do not meet tell LLVM's vectoriser what is known here.
+        self.body = _chosen([line.partition(", !llvm.access.group")[0] for line in body])
+        self.module, self.stop, self.end, self.places = module, loop.stop, loop.end, places
+        stop = loop.stop
         self.counter, self.label, self.came = phi.partition(" = ")[0], first[:-1], before[:-1]
         self.lanes = module.lanes
         self.before: dict[str, None] = {}
@@ -104,7 +103,7 @@ class _Loop:
         if known is not None and 0 < known < self.lanes:
             self.lanes = known
             start, body = [before], self._one()
-        elif self.masks and not whole and self.size > LONG:
+        elif self.masks and not loop.nested and not whole and self.size > LONG:
             start, body = [before], self._part(self.came, "0", {}, joins=False)
         else:
             start = [before, f"{self.counter}.end = and i64 {stop}, -{self._step()}"]
@@ -116,10 +115,13 @@ class _Loop:
 
     def _count(self) -> int:
         """Return how many vectors a turn takes: a power of two, for a mask to end the turns."""
-        read = set(chain.from_iterable(map(words_of, self.body)))
-        if read.isdisjoint(self.places):
+        written = {x.rpartition(" ptr ")[2] for x in self.body if x.startswith("store ")}
+        if written.isdisjoint(self.places):
             return 1
-        return ABREAST if self.size * ABREAST <= LONG else 2
+        if self.size * ABREAST <= LONG:
+            return ABREAST
+        # Rows of a recurrence are short (50 turns of sums of 100 sines: 484 us, 562 by two).
+        return 1 if self.module.sequential else 2
 
     def _vectors(self, mark: str, mask: str = "") -> Vectors:
         """Return the body as vectors."""
@@ -179,6 +181,7 @@ class _Loop:
                     self._phi(f.old, f, came, begun[p] if k else sums.get(p, begun[p]), turn)
                 )
         joined, ends = self._joined(found)
+        told = self.module.loop("loop")
         merged: list[str] = []
         if joins:
             for place, fold in found[0].folds.items():
@@ -194,7 +197,7 @@ class _Loop:
             *_abreast(found),
             f"{at}.next = add nuw nsw i64 {at}, {step}",
             f"{at}.more = icmp slt i64 {at}.next, {self.stop}",
-            f"br i1 {at}.more, label %{turn}, label %{done}",
+            f"br i1 {at}.more, label %{turn}, label %{done}{told}",
             f"{done}:",
             *merged,
             *joined,
@@ -246,6 +249,7 @@ class _Loop:
             phis += (self._phi(f.old, f, test, begun[p], turn) for p, f in part.folds.items())
         joined, ends = self._joined(found)
         sums = {place: f"{place}.{label}.whole" for place in folds}
+        told = self.module.loop("loop")
         merged = [self._phi(sums[p], f, test, begun[p], join, ends[p]) for p, f in folds.items()]
         return [
             f"br label %{test}",
@@ -259,7 +263,7 @@ class _Loop:
             *_abreast(found),
             f"{counter}.next = add nuw nsw i64 {counter}.v, {self._step()}",
             f"{counter}.more = icmp slt i64 {counter}.next, {counter}.end",
-            f"br i1 {counter}.more, label %{turn}, label %{join}",
+            f"br i1 {counter}.more, label %{turn}, label %{join}{told}",
             f"{join}:",
             *joined,
             f"br label %{rest}",

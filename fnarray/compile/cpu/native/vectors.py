@@ -130,9 +130,11 @@ class Vectors:
         self._pairs: dict[str, str] = {}
         self._real: dict[str, str] = {}
         self._words: dict[str, list[str]] = {}
-        for text in body:
-            for line in text.splitlines():
-                self._write(*line.rpartition(" = ")[::2])
+        lines = [line for text in body for line in text.splitlines()]
+        #: Where turns write; variables among them are folded, and others are the same in all.
+        self._written = {x.rpartition(" ptr ")[2] for x in lines if x.startswith("store ")}
+        for line in lines:
+            self._write(*line.rpartition(" = ")[::2])
 
     def _write(self, name: str, instruction: str) -> None:
         words = words_of(instruction)
@@ -304,7 +306,10 @@ class Vectors:
         if place in self._places:
             if place in self._held:
                 raise Unfit
-            self._held[place], self._kinds[name] = name, "vector"
+            if place in self._written:
+                self._held[place], self._kinds[name] = name, "vector"
+            else:
+                self._line(name, f"load {kind}, ptr {place}", "same")
             return
         known = self._kinds.get(place, "same")
         if known in ("pair", "half"):

@@ -58,6 +58,32 @@ class Shared(NamedTuple):
     calls: tuple[str, ...] = ()
 
 
+class Innermost(NamedTuple):
+    """An innermost loop.
+
+    Attributes
+    ----------
+    head, tail : int
+        Its first line, and the one behind it.
+    stop, end : str
+        Where its turns end, and the label of what follows it.
+    nested : bool
+        Whether another loop surrounds it.
+    fits : bool
+        Whether it is one vector a turn, where all loops of its function are.
+    parted : bool
+        Whether it is in any case, and what remains is part of a vector.
+    """
+
+    head: int
+    tail: int
+    stop: str
+    end: str
+    nested: bool
+    fits: bool
+    parted: bool
+
+
 @dataclass(slots=True)
 class Module:
     """What the functions of a module share.
@@ -88,6 +114,8 @@ class Module:
         Functions of vectors, by that of numbers.
     straight : bool
         Whether its loops are written as vectors, and LLVM has nothing to improve.
+    light : bool
+        Whether those loops are inside of others, which LLVM may improve.
     free : bool
         Whether it is of a function whose innermost loops are a vector each, see `Outside`.
     words : mapping
@@ -116,6 +144,7 @@ class Module:
     library: dict[str, Shared] = field(default_factory=dict[str, Shared])
     vectors: dict[str, str] = field(default_factory=dict[str, str])
     straight: bool = False
+    light: bool = False
     free: bool = False
 
     @property
