@@ -399,7 +399,7 @@ def test_what_tests_change_is_theirs(name, found, tmp_path):
     (tmp_path / "box.py").write_text(HEAD + _TESTED)
     (tmp_path / name).write_text(_SETS)
     sources = [read(path) for path in sorted(tmp_path.glob("*.py"))]
-    result = lint(sources, Settings(root=tmp_path))
+    result = lint(sources, Settings(root=tmp_path, presumed=True))
     assert [finding.code for finding in result.findings] == found
 
 
