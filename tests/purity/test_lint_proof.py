@@ -75,6 +75,11 @@ def helper(x):
 def f(x): return helper(x)
 """
 
+_DRAWS = """
+rows = iter(np.ones((3, 3)))
+@jax.jit
+def f(x): return {what}
+"""
 _TELLS = """
 LEVEL = 3
 @jax.jit
@@ -99,6 +104,14 @@ CASES = {
         "def outer():" + _COUNT.format(where="seen = []", what="x").replace("\n", "\n    ")
         + "\n    return f\n",
         "FNA103",
+    ),
+    "a counter that is one": (
+        _LEAK.format(reader="").replace("self.last = x", "self.calls += 1"),
+        _LEAK.format(reader="").replace("self.last = x", "if x.ndim: self.calls += 1"), "FNA105",
+    ),
+    "an iterator that a loop's body draws from": (
+        _DRAWS.format(what="x + next(rows)"),
+        _DRAWS.format(what="helper(x)") + "def helper(x): return x + next(rows)\n", "FNA401",
     ),
     "what the next trace finds": (
         _FIRST_USE.format(test="if self.ramp is None:"),

@@ -109,7 +109,8 @@ def _is_later(site: Site, trace: Trace, parts: set[Scope]) -> bool:
         return getattr(site.node, "lineno", 0) > trace.applied
     told = site.node.args if isinstance(site.node, ast.Call) else [site.value]
     given = _parameters(scope)
-    return any(isinstance(n, ast.Name) and n.id in given for n in told)
+    names = (n for part in told if part is not None for n in walk(part))
+    return any(isinstance(n, ast.Name) and n.id in given for n in names)
 
 
 def _parameters(scope: Scope) -> set[str]:
@@ -133,11 +134,15 @@ def _is_met(case: Case, trace: Trace) -> bool:
     them.
     """
     node, site = case.evidence.node, _site(case)
+    if isinstance(node, ast.Call) and spelled(node.func) == "next":
+        return _is_itself(case, trace)
     name = _written(case)
     adds = _is_added(case) or (site is not None and site.how in _ADDING)
     if not name or (not adds and all(map(is_untraced, case.evidence.given))):
         return False
     found = case.scope.lookup(root_of(node) or name)
+    if _is_added(case) and _is_itself(case, trace):
+        return True  # a counter that is one
     if case.finding.code == "FNA101" or (adds and found is not None and found[0].parent is None):
         return True  # whoever imports the module has it
     if is_locked(case.scope, node) or not trace.is_in_sight(case):
