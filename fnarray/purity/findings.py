@@ -26,7 +26,8 @@ class Finding:
     """One effect, at one place, with the rule it breaks and the repair.
 
     ``path`` is how the place is reached, outermost first: ``("jit(train)", "step", "helper")``.
-    ``source`` is the line of source, without its newline; it may be empty.
+    ``source`` is the line of source, without its newline; it may be empty. ``presumed`` says that
+    it would be wrong under a condition that the text does not show (`lint.proof`).
     """
 
     code: str
@@ -40,6 +41,7 @@ class Finding:
     end_column: int
     source: str = ""
     path: tuple[str, ...] = ()
+    presumed: bool = False
 
     @property
     def where(self) -> str:

@@ -152,6 +152,14 @@ def body(i, c):
     return c
 def f(x): return jax.lax.fori_loop(0, 3, body, {start})
 """
+_KINDS = """
+def f(key, kind, x):
+    if kind == "a":
+        x = x + jax.random.normal(key)
+    if kind == "{second}":
+        x = x * jax.random.uniform(key)
+    return x
+"""
 _KEYS = """
 def f(key):
     return {draws}
@@ -334,6 +342,9 @@ LAWS = {
         _KEYS.format(draws="jax.random.split(key)[0], jax.random.split(key)[1]"),
         _KEYS.format(draws="jax.random.split(key)[1], jax.random.split(key)[1]"), ["FNA605"],
     ),
+    "branches that exclude each other": (
+        _KINDS.format(second="b"), _KINDS.format(second="a"), ["FNA605"],
+    ),
     "the key of a comprehension": (
         _KEYS.format(draws="jax.random.normal(key), [jax.random.normal(key) for key in 'ab']"),
         _KEYS.format(draws="jax.random.normal(key), [jax.random.normal(key) for _ in 'ab']"),
@@ -399,7 +410,7 @@ def test_what_tests_change_is_theirs(name, found, tmp_path):
     (tmp_path / "box.py").write_text(HEAD + _TESTED)
     (tmp_path / name).write_text(_SETS)
     sources = [read(path) for path in sorted(tmp_path.glob("*.py"))]
-    result = lint(sources, Settings(root=tmp_path))
+    result = lint(sources, Settings(root=tmp_path, presumed=True))
     assert [finding.code for finding in result.findings] == found
 
 

@@ -153,7 +153,7 @@ def test_json_rows_have_all_fields():
     """A row holds place, rule, texts and path; one of a notebook also its cell."""
     rows = json.loads(written("json"))
     names = {"code", "name", "message", "repair", "file", "line", "column", "end_line",
-             "end_column", "source", "path"}  # fmt: skip
+             "end_column", "source", "path", "presumed"}  # fmt: skip
     for row in rows:
         assert row.keys() - {"cell", "cell_line"} == names
         assert ("cell" in row) == row["file"].endswith(".ipynb")

@@ -465,7 +465,7 @@ LAWS = {
 
 def codes(text: str, name: str = "a.py") -> list[str]:
     """Return the codes found in a program, each once."""
-    result = lint([parse(name, text)], Settings())
+    result = lint([parse(name, text)], Settings(presumed=True))
     assert not result.crashes
     return sorted({finding.code for finding in result.findings})
 
@@ -509,7 +509,7 @@ def test_a_change_is_seen_in_other_files(tmp_path):
     user.write_text("import jax, lib\ndef f(box): box.scale = 2.0\n")
 
     def found(*files):
-        settings = Settings(root=tmp_path)
+        settings = Settings(root=tmp_path, presumed=True)
         return [f.code for f in lint([read(file) for file in files], settings).findings]
 
     assert found(lib) == found(lib, stranger) == []

@@ -30,7 +30,7 @@ def found(text: str, prefix: str = "FNA6") -> list[tuple[str, int]]:
     source = parse("a.py", HEAD + textwrap.dedent(text))
     assert source.problem is None, source.problem
     shift = HEAD.count("\n")
-    result = lint([source], Settings())
+    result = lint([source], Settings(presumed=True))
     assert not result.crashes, result.crashes
     return [(f.code, f.line - shift) for f in result.findings if f.code.startswith(prefix)]
 

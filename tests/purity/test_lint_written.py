@@ -223,7 +223,7 @@ def f(x):
     return x
 """
     )
-    (finding,) = lint([parse("box.py", source)], Settings()).findings
+    (finding,) = lint([parse("box.py", source)], Settings(presumed=True)).findings
     assert finding.message.startswith("sets 'box.first' and 2 more, attributes of an object")
 
 
@@ -241,7 +241,7 @@ def odd(x, n):
 def f(x): return even(x, 9)
 """
     )
-    (finding,) = lint([parse("circle.py", source)], Settings()).findings
+    (finding,) = lint([parse("circle.py", source)], Settings(presumed=True)).findings
     assert finding.path == ("jit(f)", "even", "<lambda>", "odd")
 
 

@@ -47,3 +47,11 @@ Verdict = Condition | bool
 def is_traced(value: Value) -> bool:
     """Say whether what a value stands for is, or may be, a traced array."""
     return any(v.argument or (v.kind == "array" and v.level != OUTSIDE) for v in value.each())
+
+
+def is_untraced(value: Value) -> bool:
+    """Say whether what a value stands for is surely no traced array."""
+    return all(v.level == OUTSIDE or v.kind in _UNTRACED for v in value.each())
+
+
+_UNTRACED = ("function", "class", "module", "scalar", "traced", "partial")

@@ -58,6 +58,8 @@ def parser() -> argparse.ArgumentParser:
         what.add_argument(option, action="append", type=_codes, metavar="CODES", help=text)
     what.add_argument("--max-unrolled", type=_positive, metavar="N",
                       help="shortest constant loop that FNA607 reports")  # fmt: skip
+    what.add_argument("--presumed", action="store_true", default=None,
+                      help="also say what the text does not show, where JAX traces")  # fmt: skip
     where = top.add_argument_group("files and settings")
     where.add_argument("--config", type=Path, metavar="FILE", help="pyproject.toml to read")
     where.add_argument("--isolated", action="store_true", help="read no configuration")
@@ -162,7 +164,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
     for name in ("ignore", "extend_select", "extend_exclude"):
         if name in given:
             given[name] = (*getattr(settings, name), *given[name])
-    others = {n: v for n in ("format", "max_unrolled") if (v := getattr(args, n)) is not None}
+    names = ("format", "max_unrolled", "presumed")
+    others = {n: v for n in names if (v := getattr(args, n)) is not None}
     settings = replace(settings, **given, **others)
     check_codes(settings, known, "command line")
     return settings

@@ -31,7 +31,8 @@ class Settings:
     """What is checked, where, and how it is shown.
 
     Codes are given whole (``FNA101``), by prefix (``FNA1``), by name (``global-write``), or as
-    ``ALL``; the longest matching prefix decides, and ``ignore`` wins a tie.
+    ``ALL``; the longest matching prefix decides, and ``ignore`` wins a tie. ``presumed`` adds what
+    would be wrong where JAX traces under a condition that the text does not show (`lint.proof`).
     """
 
     root: Path = field(default_factory=Path.cwd)
@@ -48,6 +49,7 @@ class Settings:
     trusted: tuple[str, ...] = ()
     impure: tuple[str, ...] = ()
     max_unrolled: int = 100
+    presumed: bool = False
     baseline: str | None = None
     format: str = "full"
 
@@ -166,6 +168,8 @@ def _value(path: Path, key: str, value: Any) -> Any:
         case "max-unrolled":
             good = isinstance(value, int) and not isinstance(value, bool) and value > 0
             expected = "a positive integer"
+        case "presumed":
+            good, expected = isinstance(value, bool), "true or false"
         case "baseline" | "format":
             good = isinstance(value, str) and (key != "format" or value in FORMATS)
             expected = "a path" if key == "baseline" else f"one of {', '.join(FORMATS)}"

@@ -18,6 +18,7 @@ from .harm import judged
 from .index import FUNCTIONS, Scope, parameters
 from .passing import is_callbacks_own, is_left_there, is_passing, maker
 from .place import column_of
+from .proof import Trace, is_shown
 from .said import is_said_each_time
 from .statics import BUDGET, StaticResolver
 from .traced import TracedSite
@@ -113,6 +114,7 @@ class Effects:
                 if scope is not None and scope.holds:
                     self.entered.add(key_of(scope))
             written: set[tuple[object, ...]] = set()
+            trace = Trace(traced, {function.node, *(one.node for one in analysis.entered)})
             for finding in sorted(analysis.findings, key=is_read):
                 evidence = analysis.evidence[finding]
                 node = evidence.frame.function.node
@@ -128,6 +130,8 @@ class Effects:
                     and is_callbacks_own(finding, evidence, traced, case.scope)
                 ):
                     continue
+                if not is_shown(case, trace):
+                    finding = replace(finding, presumed=True)
                 kept = is_read(finding) or is_said_each_time(finding, evidence)
                 doubt = None if verdict is True else Doubt(finding, verdict)
                 held = None if is_read(finding) else maker(evidence, case.scope, traced)

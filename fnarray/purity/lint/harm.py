@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from ..nodes import walk
 from ..scopes import parameters
-from ..values import CONTAINERS, OUTSIDE, Value
-from .case import Case, Verdict, is_traced
+from ..values import CONTAINERS
+from .case import Case, Verdict, is_traced, is_untraced
 from .changes import Condition, Site
 from .classes import above, assigned, attributes, is_thread_local
 from .customs import asks_for_tracers, is_failing, is_first_use, is_locked, is_tally, root_of
@@ -249,7 +249,7 @@ def _write(case: Case) -> Verdict:
     put = given[1:] if site.how == "setdefault" else given
     if any(is_traced(value) for value in put):
         return True
-    if site.how == "setdefault" or all(map(_is_untraced, put)):
+    if site.how == "setdefault" or all(map(is_untraced, put)):
         return False
     return not _was_looked_for(case, site)
 
@@ -265,7 +265,7 @@ def _is_plain(case: Case, site: Site) -> bool:
                 return True
             return spelled(func).rpartition(".")[2] in ("cls", "__new__", "object")
         case _:
-            return all(map(_is_untraced, case.evidence.given))
+            return all(map(is_untraced, case.evidence.given))
 
 
 def _is_forced(case: Case) -> bool:
@@ -396,11 +396,6 @@ def _is_narrowed(case: Case, told: ast.expr | None) -> bool:
 def _site(case: Case) -> Site | None:
     node = case.evidence.node
     return next((site for site in case.module.sites if site.node is node), None)
-
-
-def _is_untraced(value: Value) -> bool:
-    kinds = ("function", "class", "module", "scalar", "traced", "partial")
-    return all(v.level == OUTSIDE or v.kind in kinds for v in value.each())
 
 
 def _was_looked_for(case: Case, site: Site) -> bool:

@@ -68,7 +68,7 @@ class _Keys:
             )
 
     def block(self, body: list[ast.stmt], state: State) -> State:
-        for statement in body:
+        for statement in _chained(body):
             if state is _DEAD:
                 return state
             handler = _HANDLERS.get(type(statement))
@@ -315,6 +315,36 @@ def meet(body: list[ast.stmt], draws: list[ast.Call]) -> bool:
 
 
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+def _chained(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return statements, of which those that ask one name for other constants exclude each other.
+
+    ``if kind == "a": ...`` and then ``if kind == "b": ...`` is as good as ``elif``.
+    """
+    made: list[ast.stmt] = []
+    for one in reversed(body):
+        if made and _excludes(one, made[-1]):
+            assert isinstance(one, ast.If)
+            made[-1] = ast.If(one.test, one.body, [made[-1]])
+        else:
+            made.append(one)
+    return made[::-1]
+
+
+def _excludes(one: ast.stmt, other: ast.stmt) -> bool:
+    match one, other:
+        case (
+            ast.If(test=ast.Compare(left=ast.Name(id=a), ops=[ast.Eq()],
+                                    comparators=[ast.Constant(value=first)]), orelse=[]),
+            ast.If(test=ast.Compare(left=ast.Name(id=b), ops=[ast.Eq()],
+                                    comparators=[ast.Constant(value=second)])),
+        ):  # fmt: skip
+            stored = (n for part in one.body for n in walk(part) if isinstance(n, ast.Name))
+            rebound = any(n.id == a and isinstance(n.ctx, ast.Store) for n in stored)
+            return a == b and first != second and not rebound
+        case _:
+            return False
 
 
 def _merge(one: State, two: State) -> State:

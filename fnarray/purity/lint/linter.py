@@ -130,16 +130,16 @@ _WRITES = {code: i for i, code in enumerate(("FNA108", "FNA103", "FNA105", "FNA1
 
 
 def _caused_once(raw: list[Finding]) -> list[Finding]:
-    """Leave one finding for each place that writes."""
-    best: dict[tuple[str, int, int], int] = {}
+    """Leave one finding for each place that writes: one that is shown, if any is."""
+    best: dict[tuple[str, int, int], tuple[bool, int]] = {}
     for finding in raw:
-        rank = _WRITES.get(finding.code)
-        if rank is not None:
+        if finding.code in _WRITES:
+            rank = finding.presumed, _WRITES[finding.code]
             key = finding.file, finding.line, finding.column
             best[key] = min(rank, best.get(key, rank))
     return [
         f for f in raw
-        if f.code not in _WRITES or best[f.file, f.line, f.column] == _WRITES[f.code]
+        if f.code not in _WRITES or best[f.file, f.line, f.column][1] == _WRITES[f.code]
     ]  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def _of_one_object(findings: list[Finding], known: dict[str, SourceFile]) -> Ite
     for finding in findings:
         ours = finding.code != "FNA105" or "fnarray" in known[finding.file].text
         owner = finding.message.partition("'")[2].partition(".")[0]
-        key = finding if ours else (finding.file, finding.path, owner)
+        key = finding if ours else (finding.file, finding.path, owner, finding.presumed)
         groups.setdefault(key, []).append(finding)
     for first, *others in groups.values():
         if not others:

@@ -198,8 +198,8 @@ def _doubt(row: list[Any]) -> Doubt:
 
 
 def _finding(row: list[Any]) -> Finding:
-    *fields, path = row
-    return Finding(*fields, path=tuple(path))
+    *fields, path, presumed = row
+    return Finding(*fields, path=tuple(path), presumed=presumed)
 
 
 def _keys(rows: list[Any]) -> list[tuple[str, int, int]]:

@@ -41,8 +41,11 @@ def select(
             continue
         if silencer(finding.file).covers(finding.code, finding.name, finding.line):
             continue
+        if finding.presumed and not settings.presumed:
+            continue
         key = (finding.file, finding.code, finding.line, finding.column)
-        kept.setdefault(key, finding)
+        if key not in kept or (kept[key].presumed and not finding.presumed):
+            kept[key] = finding
     for source in given:
         comments = silencer(source.path)
         kept |= {

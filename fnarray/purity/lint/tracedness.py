@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from ..findings import Finding
@@ -19,6 +19,7 @@ from ._words import words
 from .index import FUNCTIONS, Scope, parameters
 from .place import place_of
 from .project import Project
+from .proof import is_sorted_out
 from .taint import ARRAY, NONE, TREE, Taint
 from .traced import TracedSite
 
@@ -422,15 +423,15 @@ class Tracedness:
             return
         if not name:
             name = self.offender(node)
-        self.found.append(
-            RULES[code].at(
-                place_of(self.module.source, node),
-                name=name,
-                what=what,
-                source=self.module.source.line(node.lineno),  # type: ignore[attr-defined]
-                path=self.path,
-            )
+        found = RULES[code].at(
+            place_of(self.module.source, node),
+            name=name,
+            what=what,
+            source=self.module.source.line(node.lineno),  # type: ignore[attr-defined]
+            path=self.path,
         )
+        sorted_out = not self.traced.ours and is_sorted_out(self.taint.scope, node)
+        self.found.append(replace(found, presumed=True) if sorted_out else found)
 
     def offender(self, node: ast.AST) -> str:
         """Return the first traced name in an expression, or the expression."""

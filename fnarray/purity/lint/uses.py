@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..findings import Finding
 from ..nodes import walk
@@ -11,6 +12,7 @@ from ..rules import RULES
 from .index import FUNCTIONS, CallSite, Module, Scope
 from .place import place_of
 from .project import External
+from .proof import is_made_alike
 from .traced import Finder, TracedSite, static_names
 
 _UNHASHABLE: dict[type[ast.expr], str] = {
@@ -38,12 +40,14 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
         if found is None or not found.compiled:
             continue
         if _is_new(finder, site.node.args[0], site.scope, site.loop) and _is_used(site, module):
-            yield rule.at(
+            one = rule.at(
                 place_of(module.source, site.node),
                 name=found.name,
                 what=f"{ast.unparse(site.node.func)}()",
                 source=module.source.line(site.node.lineno),
             )
+            alike = is_made_alike(site.node.args[0], site.loop)
+            yield one if alike or _is_ours(module) else replace(one, presumed=True)
     for scope in module.functions:
         if (
             not scope.in_loop
@@ -57,13 +61,19 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
             continue
         for decorator in scope.node.decorator_list:
             use = finder.applied(decorator, scope.parent)
-            if use is not None and use.transform.compiled:
-                yield rule.at(
+            if use is not None and use.transform.compiled and scope.loop is not None:
+                one = rule.at(
                     place_of(module.source, decorator),
                     name=use.transform.name,
                     what=f"@{use.transform.name}",
                     source=module.source.line(decorator.lineno),
                 )
+                alike = is_made_alike(ast.Name(scope.name, ast.Load()), scope.loop)
+                yield one if alike or _is_ours(module) else replace(one, presumed=True)
+
+
+def _is_ours(module: Module) -> bool:
+    return "fnarray" in module.source.text
 
 
 def _is_table(loop: ast.AST | None, scope: Scope) -> bool:
