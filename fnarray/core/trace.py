@@ -319,7 +319,8 @@ class GraphTrace(Trace):
             var = Var(ref.aval.inner_aval)
             self.constvars[id(ref)] = var, (ref, ref)
             self.refs[id(ref)] = JitTracer(self, var, f"the value of a {ref.aval} of outside")
-        return self.refs[id(ref)]
+        # In a function that is closed over it a Ref's values do not give way, as JAX has it.
+        return hooks.convert(self.refs[id(ref)], ref.dtype, False)
 
     def store(self, ref: Any, value: Any) -> None:
         """Give a Ref of outside another value: a result of the graph."""
