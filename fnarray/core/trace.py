@@ -319,8 +319,7 @@ class GraphTrace(Trace):
             var = Var(ref.aval.inner_aval)
             self.constvars[id(ref)] = var, (ref, ref)
             self.refs[id(ref)] = JitTracer(self, var, f"the value of a {ref.aval} of outside")
-        # In a function that is closed over it a Ref's values do not give way, as JAX has it.
-        return hooks.convert(self.refs[id(ref)], ref.dtype, False)
+        return self.refs[id(ref)]
 
     def store(self, ref: Any, value: Any) -> None:
         """Give a Ref of outside another value: a result of the graph."""
