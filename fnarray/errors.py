@@ -146,8 +146,11 @@ class JaxprTypeError(FnarrayTypeError):
     """A graph breaks an invariant: a stage produced or received an ill-typed equation."""
 
 
-class ShapeError(FnarrayTypeError):
-    """Operand shapes do not fit the operation."""
+class ShapeError(FnarrayTypeError, ValueError):
+    """Operand shapes do not fit the operation.
+
+    A `TypeError`, as in JAX, and a `ValueError`, as in NumPy and in other functions of JAX's.
+    """
 
 
 class JAXIndexError(FnarrayError, IndexError):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
 from ..control.admission import admit
+from ..control.refs import refs_given
 from ..control.signature import Statics, argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import float0
 from ..core.graph import ClosedGraph, structure
+from ..core.ref import Ref
 from ..core.source import boundary
 from ..core.tangents import Undefined, Zero, chosen, differentiable, tangent_aval, with_zeros
 from ..ops.kit.canonical import as_array
@@ -42,6 +44,8 @@ class Flat:
         Structure of the result, once called.
     aux : pytree
         The second result of a function with auxiliary data, once called.
+    refs : dict
+        Refs, by the number of the leaf in whose place they are handed to the function.
     """
 
     def __init__(
@@ -50,10 +54,12 @@ class Flat:
         spec: Any,
         what: str,
         has_aux: bool = False,
-        refs: Statics = (),
+        statics: Statics = (),
+        refs: Mapping[int, Any] | None = None,
     ):
         self.fun = fun
-        self.refs = refs
+        self.statics = statics
+        self.refs = refs or {}
         self.spec = spec
         self.what = what
         self.has_aux = has_aux
@@ -62,8 +68,11 @@ class Flat:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         """Call the function; return the leaves of its result."""
-        args, kwargs = self.spec.unflatten(leaves)
-        with admit(self.fun, self.what, statics=self.refs):
+        args, kwargs = self.spec.unflatten(
+            [self.refs.get(k, x) for k, x in enumerate(leaves)] if self.refs else leaves
+        )
+        statics = refs_given(args, kwargs) if self.refs else self.statics
+        with admit(self.fun, self.what, statics=statics):
             out = self.fun(*args, **kwargs)
         if self.has_aux:
             if not isinstance(out, tuple | list) or len(out) != 2:
@@ -349,8 +358,9 @@ def vjp(
     out : pytree
     fun_vjp : VJP
         A cotangent, of the structure, shapes and dtypes of ``out``, to the tuple of cotangents of
-        the arguments; those of integers are of dtype ``float0``. A pytree, whose leaves are the
-        residuals; ``fun_vjp.with_refs`` adds cotangents to Refs. And ``aux``, where it has it.
+        the arguments; those of integers, and of Refs, which the function may hand to others with
+        derivatives of their own, are of dtype ``float0``. A pytree, whose leaves are the residuals;
+        ``fun_vjp.with_refs`` adds cotangents to Refs. And ``aux``, where it has it.
     """
     return _linearized("vjp", fun, primals, has_aux, _Pull)
 
@@ -360,9 +370,17 @@ def _linearized(
 ) -> tuple[Any, ...]:
     """Return a function's value, its derivative as the function wanted, and auxiliary data."""
     check_callable(what, fun)
+    given, spec = tree.flatten_spec(primals)
+    refs = {k: x for k, x in enumerate(given) if type(x) is Ref and what == "vjp"}
+    if refs:
+        # In the place of each a number that has no tangent, as the Ref has none.
+        primals = spec.unflatten(
+            [np.zeros((), bool) if k in refs else x for k, x in enumerate(given)]
+        )
     leaves, spec = inputs(what, fun, primals, {})
-    flat = Flat(fun, spec, what, has_aux)
-    outs, linear = linearize_flat(flat, leaves, f"{what}({fun_name(fun)})")
+    flat = Flat(fun, spec, what, has_aux, refs=refs)
+    name = f"{what}({fun_name(fun)})"
+    outs, linear = linearize_flat(flat, leaves, name, refs=tuple(refs.values()))
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
     derivative = kind(fun, spec, flat.out_spec, leaves, linear).bound(linear, leaves)
     return (out, derivative, without_tracers(flat.aux)) if has_aux else (out, derivative)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dis import opmap
 from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -71,6 +72,24 @@ def _exists(place: str) -> bool:
         return place in sys.modules or find_spec(place) is not None
     except ModuleNotFoundError:  # of a parent that is no package
         return False
+
+
+def _refuse(name: str, asked: str) -> None:
+    """Raise the error of a module that there is not, unless a program only asks whether it is.
+
+    Python lets a module be missing that `__import__` is to find by its ``fromlist``: it goes by the
+    name that the error has. A statement, which would end in an error of fewer words, has this one,
+    which then has the package's name, as that would.
+    """
+    frame, within = sys._getframe(1), set[str]()
+    while frame.f_back and frame.f_code.co_filename.startswith(("<frozen importlib", __file__)):
+        within.add(frame.f_code.co_name)
+        frame = frame.f_back
+    if "_find_and_load" not in within:  # importlib.util.find_spec
+        return
+    statement = frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_NAME"]
+    package = statement and "_handle_fromlist" in within
+    raise NoSuchModule(name, name=name.rpartition(".")[0] if package else asked)
 
 
 def _jax_name(module: str) -> str:
@@ -141,7 +160,7 @@ class Finder(MetaPathFinder):
             return None
         module = home(fullname)
         if module is None:
-            raise NoSuchModule(fullname)
+            return _refuse(fullname, fullname)
         found = import_module(module)
         watch(fullname, found)
         if isinstance(found, Surface):
@@ -161,10 +180,14 @@ class Finder(MetaPathFinder):
         if known not in sys.modules or PathFinder.find_spec(fullname, path) is not None:
             return None
         if parent.startswith(_OWN) or fullname in self._asked:  # `home` looks for it by this name
-            raise NoSuchModule(f"{known}.{last}")
+            return _refuse(f"{known}.{last}", fullname)
         self._asked.add(fullname)
         try:
             return self.find_spec(f"{known}.{last}", path)
+        except NoSuchModule as error:
+            if error.name == f"{known}.{last}":
+                error.name = fullname
+            raise
         finally:
             self._asked.discard(fullname)
 

@@ -14,10 +14,10 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.callables import is_a, signature_of, take_name, unwrapped
 from ..core.dtypes import float0
-from ..core.ref import Ref
+from ..core.ref import Ref, check_distinct
 from ..core.source import PACKAGE, boundary, located
 from ..core.tangents import SymbolicZero, Zero, differentiable, symbolic, tangent_aval
-from ..core.trace import call_custom, state
+from ..core.trace import GraphTrace, call_custom, state
 from ..errors import UnexpectedTracerError
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import add_tangents, instantiate
@@ -92,6 +92,8 @@ class _Custom(Generic[R, P]):
 
     def _eagerly(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call the function where nothing is traced: as it is."""
+        if any(type(x) is Ref for x in args):
+            check_distinct(fun_name(self.fun), self.kind, args, 0)
         with self.admitted(self.fun):
             out = self.fun(*args, **kwargs)
         if isinstance(out, Array):
@@ -142,6 +144,7 @@ class _Custom(Generic[R, P]):
                 f"of {fun_text(self.fun)}."
             )
         given = Arguments(args, [i % n for i in self.nondiff_argnums])
+        check_distinct(fun_name(self.fun), self.kind, tuple(given.refs.values()), 0)
         for k, x in enumerate(given.operands[given.held :]):
             if not isinstance(x, Array):
                 self._check_argument(x, args, given, k)
@@ -470,10 +473,16 @@ class custom_vjp(_Custom[R, P]):  # noqa: N801, JAX's name
             )
         call = _VJPCall(self, given)
         names = fun_name(self.fun), fun_name(self.fwd), fun_name(self.bwd)
-        outs = call_custom(
-            VJPCall(call.run, call.forward, names, self.symbolic_zeros), given.take()
-        )
+        run, forward, operands = call.run, call.forward, given.take()
+        if given.refs and type(state.trace) is GraphTrace:
+            # No graph holds a Ref: the function is laid out, and its results have no derivative.
+            run, forward, operands = _same, call.refuse, call.run(*operands)
+        outs = call_custom(VJPCall(run, forward, names, self.symbolic_zeros), operands)
         return call.out_spec.unflatten([as_array(x) for x in outs])
+
+
+def _same(*xs: Any) -> Sequence[Any]:
+    return xs
 
 
 _NO_VALUES = (bool, int, float, complex, Ref)
@@ -509,6 +518,14 @@ class _VJPCall(_CustomCall):
             return self.back(res_spec.unflatten(every), spec, cts, avals)
 
         return outs, residuals, back
+
+    def refuse(self, *_: Any) -> Any:
+        """Say that the function was traced before it is differentiated, and had Refs."""
+        raise NotImplementedError(
+            f"custom_vjp: {fun_text(self.custom.fun)} takes a Ref, and was traced into a graph "
+            "(by jit, scan, ...) that is differentiated now. Differentiate inside: "
+            "jit(grad(f)), not grad(jit(f))."
+        )
 
     def back(self, residuals: Any, spec: Any, cts: Sequence[Any], avals: Sequence[Any]) -> Any:
         """Run the backward rule; return a cotangent for each operand."""

@@ -80,7 +80,12 @@ class Arguments:
 
 
 def result(x: Any, k: int, out: Any, fun: Callable[..., Any]) -> Array:
-    """Return a leaf of what a function returned as an array; raise `TypeError` naming it."""
+    """Return a leaf of what a function returned as an array; raise naming it where it is none."""
+    if type(x) is Ref:
+        raise ValueError(
+            f"{fun_text(fun)} returned a mutable array reference of type {x.aval}, but functions "
+            "with derivatives of their own cannot return one. Return its value: ref[...]."
+        )
     try:
         return as_array(x)
     except TypeError as error:

@@ -12,6 +12,7 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import While
 from ..core.graph import ClosedGraph
+from ..core.ref import Ref, described
 from ..core.source import boundary
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
@@ -112,6 +113,14 @@ def bind_while(test: Traced, body: Traced, init: list[Any]) -> Any:
         raise ValueError(
             f"lax.while_loop: cond_fun {test.name} writes to a Ref. Write in the body: how often "
             "the condition is asked is up to the loop."
+        )
+    both = [x for x in test.consts if type(x) is Ref and any(x is y for y in body.consts)]
+    if both:
+        raise ValueError(
+            "only one reference to a mutable array may be passed as an argument to a function, but "
+            f"cond_fun {test.name} and body_fun {body.name} of lax.while_loop both use the mutable "
+            f"array reference of type {both[0].aval} that was {described(both[0])}. Carry what the "
+            "condition asks for."
         )
     carried = [body.consts[k] for k in body.written]
     names = {id(ref): len(init) + j for j, ref in enumerate(carried)}

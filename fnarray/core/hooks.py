@@ -49,6 +49,11 @@ def declare(primitive: str) -> None:
     _bound("families")(primitive)
 
 
+def convert(x: Any, dtype: Any, weak_type: bool) -> Any:
+    """Return an array in a dtype, weakly typed or not."""
+    return _bound("convert")(x, dtype, weak_type)
+
+
 def graph_text(graph: Graph) -> str:
     """Return a graph as text."""
     return _bound("graph_text")(graph)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .array import Array, asarray
+from .array import Array, ArrayImpl, asarray
 from .frozen import frozen
-from .trace import Tracer
+from .trace import Tracer, state
 from .tree import register_pytree_node_class
 
 __all__: list[str] = []
@@ -145,6 +145,8 @@ def place(what: Any, shape: tuple[int, ...], index: Any) -> Place:
     shown: list[Any] = []  # the index with numbers in place of what is traced
     static = True
     for k, part in enumerate(parts):
+        if state.trace is None and type(part) in (ArrayImpl, np.ndarray) and not np.shape(part):
+            parts[k] = part = np.asarray(part)[()]  # checked as other numbers are
         if isinstance(part, Slice):
             n = _axis(shape, parts, k)
             parts[k], part, known = _window(what, part, n)

@@ -19,6 +19,7 @@ from ..errors import UnexpectedTracerError
 from .array import Array, ArrayImpl, asarray, aval_of
 from .avals import ShapedArray
 from .graph import Literal
+from .hooks import convert
 from .places import check_shape, is_whole, place, updated
 from .quiet import quietly
 from .source import Source, user_source
@@ -56,8 +57,8 @@ class AbstractRef:
 
     @property
     def weak_type(self) -> bool:
-        """Whether values give way in promotion: False, their type was chosen."""
-        return False
+        """Whether values give way in promotion, as the first one did."""
+        return self.inner_aval.weak_type
 
     @property
     def ndim(self) -> int:
@@ -71,7 +72,7 @@ class AbstractRef:
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """``Ref{float32[3,4]}``."""
-        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+        return f"Ref{{{self.inner_aval.str_short(short_dtypes).lstrip('~')}}}"
 
     __repr__ = __str__ = str_short
 
@@ -336,7 +337,7 @@ def value_of(ref: Any) -> Array:
 
 def store(ref: Ref, value: Array) -> None:
     """Give a Ref another value in the trace in progress, of the same shape and dtype."""
-    trace = state.trace
+    value, trace = _as_weak(ref, value), state.trace
     if ref.home is trace:
         value_of(ref)  # raises, where it is frozen
         ref._value, ref._shared = value, True
@@ -397,7 +398,15 @@ def _fitting(ref: Ref, x: Any, name: str) -> Array:
             f"Invalid dtype for `{name}`. Ref dtype: {want.dtype}. Value dtype: {x.dtype}. "
             f"Convert the value: x.astype({str(want.dtype)!r})."
         )
-    return x.astype(want.dtype) if x.aval.weak_type else x
+    return x
+
+
+def _as_weak(ref: Ref, value: Array) -> Array:
+    """Return a value as weakly typed as the Ref's: that is part of its type, as the dtype is."""
+    want = ref.aval.inner_aval
+    if value.aval.weak_type == want.weak_type:
+        return value
+    return convert(value, want.dtype, want.weak_type)
 
 
 # ---- the interface -------------------------------------------------------------------------------
@@ -437,7 +446,6 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
             f"{type(init_val)}."
         ) from None
     value: Any = init_val if isinstance(init_val, Array) else asarray(init_val)
-    value = value.astype(value.dtype) if value.aval.weak_type else value
     return Ref(state.trace, value, user_source(), shared=True)
 
 

@@ -515,12 +515,21 @@ def _difference(prefix: Any, tree: Any, marks: frozenset[int], path: KeyPath) ->
     if got is None or wanted.kind is not got.kind:
         return f"{at} it has a {type(tree).__name__} where a {wanted.kind.__name__} is expected."
     if len(wanted.children) != len(got.children) or wanted.data != got.data:
-        return f"{at} it has {_describe(got)} where {_describe(wanted)} is expected."
+        found = f"{at} it has {_describe(got)} where {_describe(wanted)} is expected."
+        words = _SEARCHED_FOR.get(wanted.kind)  # that programs look for in this error
+        return f"{words}: {found}" if words else found
     for key, a, b in zip(wanted.keys, wanted.children, got.children, strict=True):
         found = _difference(a, b, marks, (*path, key))
         if found:
             return found
     return None
+
+
+_SEARCHED_FOR: Final = {
+    dict: "Dict key mismatch",
+    list: "List arity mismatch",
+    tuple: "Tuple arity mismatch",
+}
 
 
 def _describe(level: Level) -> str:

@@ -32,3 +32,8 @@ def inexact_operands(name: str, *xs: Any) -> tuple[Array, ...]:
     rank = max(a.ndim for a in avals)
     converted = (convert(x, dtype, weak) for x in xs)
     return tuple(x if x.ndim in (0, rank) else lax.broadcast_to_rank(x, rank) for x in converted)
+
+
+def strong_operands(name: str, *args: Any) -> list[Array]:
+    """Return operands as `inexact_operands` does, none of them weakly typed."""
+    return [convert(x, x.dtype) for x in inexact_operands(name, *args)]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .. import lax
 from ..core.array import Array
 from ..core.eager import replayed
+from ..errors import ShapeError
 from ..lax import linalg as lal
 from ..ops.kit.matrix import adjoint
 from ..ops.linalg_orthogonal import geqrf
@@ -58,13 +59,13 @@ def square(name: str, *args: Any) -> list[Array]:
 
     Raises
     ------
-    ValueError
+    ShapeError
         It is not.
     """
     arrays = inexact_matrices(name, *args)
     shape = arrays[0].shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ValueError(
+        raise ShapeError(
             f"numpy.linalg.{name}: the argument must have shape (..., n, n), got {shape}."
         )
     return arrays

@@ -11,7 +11,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import to_complex
-from ..nn._args import inexact_operands
+from ..nn._args import inexact_operands, strong_operands
 from ..ops import hosted
 
 
@@ -27,17 +27,17 @@ def erfcx(x: Any) -> Array:
 
 def exp1(x: Any) -> Array:
     """Exponential integral E1, of ``exp(-t) / t`` from ``x`` to infinity."""
-    return hosted.exp1(*inexact_operands("exp1", x))
+    return hosted.exp1(*strong_operands("exp1", x))
 
 
 def expi(x: Any) -> Array:
     """Exponential integral Ei, of ``exp(t) / t`` from -infinity to ``x``."""
-    return hosted.expi(*inexact_operands("expi", x))
+    return hosted.expi(*strong_operands("expi", x))
 
 
 def expn(n: Any, x: Any) -> Array:
     """Generalised exponential integral of order ``n``, of ``exp(-x t) / t**n`` from 1 on."""
-    return hosted.expn(*inexact_operands("expn", n, x))
+    return hosted.expn(*strong_operands("expn", n, x))
 
 
 def fresnel(x: Any) -> tuple[Array, Array]:
@@ -47,12 +47,12 @@ def fresnel(x: Any) -> tuple[Array, Array]:
 
 def hyp1f1(a: Any, b: Any, x: Any) -> Array:
     """Confluent hypergeometric function 1F1(a; b; x)."""
-    return hosted.hyp1f1(*inexact_operands("hyp1f1", a, b, x))
+    return hosted.hyp1f1(*strong_operands("hyp1f1", a, b, x))
 
 
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     """Gauss's hypergeometric function 2F1(a, b; c; x)."""
-    return hosted.hyp2f1(*inexact_operands("hyp2f1", a, b, c, x))
+    return hosted.hyp2f1(*strong_operands("hyp2f1", a, b, c, x))
 
 
 def owens_t(h: Any, a: Any) -> Array:
@@ -67,7 +67,7 @@ def sici(x: Any) -> tuple[Array, Array]:
 
 def spence(x: Any) -> Array:
     """Spence's function, minus the integral of ``log(t) / (t - 1)`` from 1 to ``x``."""
-    return hosted.spence(*inexact_operands("spence", x))
+    return hosted.spence(*strong_operands("spence", x))
 
 
 def wofz(z: Any) -> Array:

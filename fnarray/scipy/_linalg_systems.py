@@ -10,6 +10,7 @@ from typing import Any
 from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
+from ..errors import ShapeError
 from ..lax import linalg as lal
 from ..numpy._linalg_factors import inexact_matrices
 from ..ops.contract import exact_matmul as matmul
@@ -23,7 +24,7 @@ def _square(name: str, *args: Any) -> list[Array]:
     arrays = inexact_matrices(name, *args)
     shape = arrays[0].shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ValueError(f"scipy.linalg.{name} takes square matrices (..., n, n), got {shape}.")
+        raise ShapeError(f"scipy.linalg.{name} takes square matrices (..., n, n), got {shape}.")
     return arrays
 
 

@@ -19,7 +19,7 @@ from .. import numpy as jnp
 from ..control.custom import custom_jvp
 from ..core.array import Array
 from ..core.dtypes import finfo
-from ..nn._args import inexact_operands
+from ..nn._args import inexact_operands, strong_operands
 from ..nn._normalization import log_softmax as _log_softmax
 from ..nn._normalization import logsumexp
 from ..nn._normalization import softmax as _softmax
@@ -119,7 +119,7 @@ def erfinv(x: Any) -> Array:
 
 def ndtr(x: Any) -> Array:
     """Distribution function of the standard normal distribution."""
-    (x,) = inexact_operands("ndtr", x)
+    (x,) = strong_operands("ndtr", x)
     return 0.5 * lax.erfc(x * -sqrt(0.5))
 
 
@@ -132,7 +132,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     series_order : int
         Terms of the asymptotic series (DLMF 7.12.1) that serves the lower tail.
     """
-    (x,) = inexact_operands("log_ndtr", x)
+    (x,) = strong_operands("log_ndtr", x)
     order = index(series_order)
     if order < 0:
         raise ValueError(f"log_ndtr: series_order must not be negative, got {order}.")
@@ -205,7 +205,7 @@ def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) 
 
 def ndtri(p: Any) -> Array:
     """Inverse of `ndtr`; infinite at 0 and 1, NaN outside (Wichura's AS 241)."""
-    (p,) = inexact_operands("ndtri", p)
+    (p,) = strong_operands("ndtri", p)
     q = p - 0.5
     centre = q * _ratio(_CENTRE, 0.180625 - jnp.square(jnp.clip(q, -0.425, 0.425)))
     edge = jnp.minimum(p, 1 - p)
@@ -351,7 +351,7 @@ def gammasgn(x: Any) -> Array:
 
 def gamma(x: Any) -> Array:
     """Gamma function; infinite at 0 with its sign, NaN at the negative integers."""
-    (x,) = inexact_operands("gamma", x)
+    (x,) = strong_operands("gamma", x)
     return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
@@ -423,7 +423,7 @@ _betaln.defjvps(_betaln_slope, lambda t, out, a, b: _betaln_slope(t, out, b, a))
 
 def beta(a: Any, b: Any) -> Array:
     """``gamma(a) gamma(b) / gamma(a + b)``."""
-    a, b = inexact_operands("beta", a, b)
+    a, b = strong_operands("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
 
 
@@ -450,7 +450,7 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
 def poch(z: Any, m: Any) -> Array:
     """Pochhammer symbol ``gamma(z + m) / gamma(z)``; 1 where ``m`` is 0."""
-    z, m = inexact_operands("poch", z, m)
+    z, m = strong_operands("poch", z, m)
     sign = gammasgn(z + m) * gammasgn(z)
     return jnp.where(m == 0, 1.0, sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
 
@@ -476,7 +476,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
 
 def multigammaln(a: Any, d: Any) -> Array:
     """Logarithm of the multivariate gamma function of dimension ``d``, a Python integer."""
-    (a,) = inexact_operands("multigammaln", a)
+    (a,) = strong_operands("multigammaln", a)
     d = index(d)
     if d < 1:
         raise ValueError(f"multigammaln: d must be positive, got {d}.")

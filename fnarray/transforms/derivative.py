@@ -121,6 +121,8 @@ class DerivativeTrace(Trace):
         # A `jvp` inside of a rule that runs on a tape: its values must stay off the tape, where
         # what is computed with them would count as a function of tangents.
         self.taped = isinstance(self.inner, Tape)
+        #: Refs among the arguments. Rules that functions bring along take them, outside of this.
+        self.given_refs: Sequence[Any] = ()
 
     def dual(self, primal: Any, tangent: Any) -> Any:
         """Return a value with its tangent; the value itself where that is zero."""
@@ -154,6 +156,16 @@ class DerivativeTrace(Trace):
         if prim.multiple_results:
             return [self.dual(o, t) for o, t in zip(outs, duals, strict=True)]
         return self.dual(outs, duals)
+
+    def load(self, ref: Any) -> Any:
+        """Return the value of a Ref that was made outside, and is none of the arguments."""
+        if any(ref is given for given in self.given_refs):
+            raise ValueError(
+                f"{self.name} is differentiated with respect to a {ref.aval}, whose value is read "
+                f"at {user_source()}. Pass the value, ref[...], and return the new one; or close "
+                "over the Ref, whose value is then constant."
+            )
+        return super().load(ref)
 
     def refused(self, ref: Any) -> Exception:
         """Return the error of a value with a tangent that is written to a Ref without one."""
@@ -259,6 +271,7 @@ def linearize(
     name: str,
     active: Sequence[bool] | None = None,
     instantiate: Sequence[bool] = (),
+    refs: Sequence[Any] = (),
 ) -> tuple[list[Any], Linear]:
     """Return the results of a flat function, and the linear function of its tangents there.
 
@@ -268,12 +281,15 @@ def linearize(
         Which inputs have tangents; by default those of float or complex dtypes.
     instantiate : sequence of bool, optional
         Which results must have a tangent, if one of zeros.
+    refs : sequence of Ref, optional
+        Those among what the function is given, which have no derivatives: it may hand them on.
     """
     primals = [lift(p) for p in primals]
     if active is None:
         active = [differentiable(p.aval.dtype) for p in primals]
     tape = Tape(f"the derivative of {name}")
     trace = DerivativeTrace(name, tape)
+    trace.given_refs = refs
     tangents = [
         tape.argument(p.aval, f"a tangent of {name}") if a else Zero(tangent_aval(p.aval))
         for p, a in zip(primals, active, strict=True)

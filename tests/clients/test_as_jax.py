@@ -229,6 +229,30 @@ def test_missing_names(tmp_path):
         assert nearest is None or f"The nearest name there is {nearest}." in text, (line, text)
 
 
+def test_asking_whether_a_module_is_there(tmp_path):
+    """`find_spec` and ``__import__(..., fromlist=)`` ask; who imports is told which is missing."""
+    program = """
+import fnarray.as_jax
+from importlib.util import find_spec
+import jax
+for parent in ("jax", "jax.experimental", "jax.numpy", "jax._src"):
+    assert find_spec(f"{parent}.nosuch") is None
+    module = __import__(parent, fromlist=["nosuch"])
+    assert module.__file__ and not hasattr(module, "nosuch")
+    for line, name in (
+        (f"import {parent}.nosuch", f"{parent}.nosuch"), (f"from {parent} import nosuch", parent)
+    ):
+        try:
+            exec(line)
+        except ModuleNotFoundError as error:
+            assert (error.name, "has no " in str(error)) == (name, True), (line, error.name)
+        else:
+            raise AssertionError(line)
+"""
+    done = run(["-c", program], tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_refused_beside_the_real_jax(tmp_path):
     """Once jax is imported it is too late: whoever has it keeps it."""
     done = run(["-c", "import jax, fnarray.as_jax"], tmp_path)

@@ -407,3 +407,16 @@ def test_every_public_name_of_jax_is_here(module):
     public = {n for n in dir(getattr(jax, module)) if not n.startswith("_")}
     assert public <= set(surface.__all__)
     assert all(hasattr(surface, n) for n in surface.__all__)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [({"a": 1}, {"b": 1}), ({"a": 1, "b": 2}, {"a": 1}), ([1], [1, 2]), ((1, 2), (1,))]
+)
+def test_words_of_a_mismatch(a, b):
+    """Where keys or lengths differ, the error has the words of JAX's that programs look for."""
+    with pytest.raises(ValueError, match="mismatch") as wanted:
+        jax.tree.structure(a).flatten_up_to(b)
+    words = str(wanted.value).partition(" mismatch")[0] + " mismatch"
+    for f in (lambda: tree.structure(a).flatten_up_to(b), lambda: tree.map(max, a, b)):
+        with pytest.raises(ValueError, match=words):
+            f()

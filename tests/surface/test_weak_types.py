@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import jax
+import jax.scipy.special
+import jax.scipy.stats
 import numpy as np
 import pytest
 
@@ -27,6 +29,10 @@ jnp.ones_like(w) jnp.meshgrid(w,w)[0] jnp.vander(w) jnp.nan_to_num(w) jnp.round(
 jnp.power(w,2) jnp.power(x,w) w**2 w*2 w*2.0 x*w jnp.hypot(w,x) jnp.maximum(w,x) jnp.exp(w)
 jnp.linspace(w[0],1.0,3)
 jnp.split(w,3)[0] jnp.convolve(w,x) jnp.average(w) jnp.std(w) jnp.ptp(w)
+special.exp1(w) special.expi(w) special.expn(1,w) special.hyp1f1(w,w,w) special.hyp2f1(w,w,w,w)
+special.spence(w) special.ndtr(w) special.log_ndtr(w) special.ndtri(w) special.gamma(w)
+special.beta(w,w) special.poch(w,w) special.multigammaln(w+2,2) special.erf(w) special.gammaln(w)
+special.ndtr(0.5) special.gamma(2) special.beta(2,3.0) norm.cdf(0.5) norm.ppf(w) norm.logsf(w)
 """
 
 
@@ -39,7 +45,8 @@ def test_dtypes_and_weakness(text, x64):
         with lib.enable_x64(x64):
             w = lib.numpy.broadcast_to(lib.numpy.asarray(0.5), (3,))
             x = lib.numpy.arange(3, dtype="float32")
-            out = eval(text, {"jnp": lib.numpy, "np": np, "w": w, "x": x})
+            scipy = {"special": lib.scipy.special, "norm": lib.scipy.stats.norm}
+            out = eval(text, {"jnp": lib.numpy, "np": np, "w": w, "x": x, **scipy})
             return str(out.dtype), out.weak_type, out.shape
 
     assert said(fnarray) == said(jax)

@@ -16,6 +16,7 @@ import numpy as np
 from ...core.avals import ShapedArray
 from ...core.dtypes import bfloat16, float16, is_complex
 from ...core.forms import HOST, KernelRef, Library
+from ...errors import ShapeError
 from ...threads.onethread import one_thread
 from . import calls
 from .calls import (
@@ -85,12 +86,12 @@ def check_square(name: str, x: ShapedArray) -> tuple[tuple[int, ...], int]:
 
     Raises
     ------
-    ValueError
+    ShapeError
         For matrices that are not square.
     """
     batch, m, n = check_matrix(name, x)
     if m != n:
-        raise ValueError(f"lax.linalg.{name} takes square matrices, got shape {x.shape}.")
+        raise ShapeError(f"lax.linalg.{name} takes square matrices, got shape {x.shape}.")
     return batch, n
 
 
