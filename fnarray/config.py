@@ -285,11 +285,6 @@ class Config(threading.local):
     config_with_absl = parse_flags_with_absl
 
     @property
-    def x64_enabled(self) -> bool:
-        """``config.enable_x64``, by the name that TFP, distrax and others ask for."""
-        return self.read("enable_x64")
-
-    @property
     def values(self) -> dict[str, Any]:
         """All values as this thread sees them."""
         return {name: getattr(self, name) for name in SETTINGS}

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 #: Those under another name here.
-ALIASES: Final = {"platform_name": "platforms"}
+ALIASES: Final = {"platform_name": "platforms", "x64_enabled": "enable_x64"}
 
 #: They tune XLA, its caches and clients, or say how JAX is built: kept, and without effect.
 _TUNING: Final = """

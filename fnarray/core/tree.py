@@ -33,6 +33,7 @@ from .tree_nodes import (
     keystr,
     node_metadata,
     open_node,
+    ordered,
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
@@ -87,10 +88,13 @@ __all__ = [
 IsLeaf = Callable[..., bool] | None
 _MISSING: Final = object()
 
-# (tree, is_leaf=None) -> (leaves, optree.PyTreeSpec)
-flatten_spec: Callable[..., tuple[list[Any], optree.PyTreeSpec]] = functools.partial(
-    optree.tree_flatten, namespace=NAMESPACE
-)
+_flatten: Final = functools.partial(optree.tree_flatten, namespace=NAMESPACE)
+
+
+def flatten_spec(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], optree.PyTreeSpec]:
+    """Leaves of a tree, and optree's structure of it, which makes dicts in the order of keys."""
+    found, spec = _flatten(tree, is_leaf)
+    return found, ordered(spec)
 
 
 # ---- structures --------------------------------------------------------------------------------

@@ -141,6 +141,64 @@ def node_metadata(kind: type, data: Any) -> Any:
     return data
 
 
+# ---- dicts in the order of their keys -----------------------------------------------------------
+
+
+def ordered(spec: optree.PyTreeSpec) -> optree.PyTreeSpec:
+    """Return a structure whose dicts are made in the order of their keys, as JAX's are."""
+    try:
+        kept, made = _ordered(spec)
+    except TypeError:  # metadata of a class that cannot be hashed
+        kept, made = False, None
+    if kept:
+        return spec if made is None else made
+    return spec.transform(_in_order) if _disordered(spec) else spec
+
+
+# Of 200 leaves looking it up takes 2.5 us, of 3 it takes .2.
+@functools.lru_cache(1024)
+def _ordered(spec: optree.PyTreeSpec) -> tuple[bool, optree.PyTreeSpec | None]:
+    """Say whether all equal structures may share one, which is then returned where it differs.
+
+    Those with classes may not: equal metadata, as 1 and True, need not be the same.
+    """
+    kinds: set[Any] = set()
+
+    def visit(node: optree.PyTreeSpec) -> optree.PyTreeSpec:
+        kinds.add(node.kind)
+        return _in_order(node)
+
+    made = spec.transform(visit)
+    if not kinds & _DICTS:
+        return True, None
+    return (True, made) if optree.PyTreeKind.CUSTOM not in kinds else (False, None)
+
+
+_DICTS: Final = {optree.PyTreeKind.DICT, optree.PyTreeKind.DEFAULTDICT}
+
+
+def _disordered(spec: optree.PyTreeSpec) -> bool:
+    """Whether a dict was made in another order than that of its keys, by what pickling keeps.
+
+    Looking takes a sixth of flattening, and making a structure anew four times as long as that.
+    """
+    # Of each node: its keys third, and a dict of them as it was made last.
+    nodes: Sequence[tuple[Any, ...]] = cast("Any", spec).__getstate__()[0]
+    return any(type(n[-1]) is dict and list(cast("Any", n[-1])) != n[2] for n in nodes)
+
+
+def _in_order(node: optree.PyTreeSpec) -> optree.PyTreeSpec:
+    """Return a node whose keys are in order: as JAX's do, its dicts forget how they were made."""
+    if node.kind not in _DICTS:
+        return node
+    leaf = optree.treespec_leaf(namespace=NAMESPACE)
+    items = dict.fromkeys(node.entries(), leaf)
+    if node.type is dict:
+        return optree.treespec_dict(items, namespace=NAMESPACE)
+    factory: Any = cast("Any", node.unflatten([None] * node.num_leaves)).default_factory
+    return optree.treespec_defaultdict(factory, items, namespace=NAMESPACE)
+
+
 # ---- registration ------------------------------------------------------------------------------
 
 

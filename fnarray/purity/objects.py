@@ -369,11 +369,6 @@ def canonical(ref: str) -> str:
     return f"{_HOMES[head]}.{rest}" if head in _HOMES else ref
 
 
-def is_scalar_type(obj: Any) -> bool:
-    """Say whether an object is ``fnarray.numpy.float32`` or one of its kin, which make arrays."""
-    return module_of(class_of(obj)) == "fnarray.numpy._dtypes"
-
-
 def watched_by(obj: Any) -> str:
     """Return what using an object looks at besides; "" for nothing."""
     decimal = sys.modules.get("decimal")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import dataclasses
 import functools
 import gc
@@ -17,6 +19,7 @@ import pytest
 
 import fnarray
 from fnarray import lax, random, tree
+from fnarray.config import effects
 from fnarray.core.array import asarray
 from fnarray.errors import TracerBoolConversionError, UnexpectedTracerError
 
@@ -183,6 +186,35 @@ def test_trees_in_and_out(arg, jax):
         assert tree.structure(got) == tree.structure(arg)
         for x, y in zip(tree.leaves(got), tree.leaves(want), strict=True):
             np.testing.assert_array_equal(value(x), y)
+
+
+def test_dicts_come_back_in_the_order_of_their_keys(jax):
+    """As in JAX, whatever was made of them, what a function takes of its arguments included."""
+
+    class Scale(NamedTuple):
+        by: dict
+
+    def orders(m):
+        array = m.numpy.ones(2)
+        given = {"w": array, "b": {"z": array, "a": [array, None]}}
+        seen = []
+
+        def f(d):
+            seen.append([list(d), list(d["b"])])
+            return {"y": d["w"].sum(), "x": d["b"]["z"].sum()}
+
+        with effects("off") if m is fnarray else contextlib.nullcontext():
+            outs = [
+                m.tree.map(lambda x: x, given), m.jit(f)(given), m.vmap(f)(given),
+                m.grad(lambda d: f(d)["y"])(given), m.vjp(f, given)[1]({"y": 1.0, "x": 1.0})[0],
+                m.jvp(f, (given,), (given,))[1], m.lax.scan(lambda c, x: (c, f(x)), 0, given)[1],
+                m.tree.unflatten(m.tree.structure(given), [1, 2, 3]),
+                m.tree.map(lambda x: x, Scale({"d": 1, "c": 2})).by,
+                m.tree.map(lambda x: x, collections.defaultdict(list, {"d": 1, "c": 2})),
+            ]  # fmt: skip
+        return seen, [[list(d), list(d.get("b", ()))] for d in outs]
+
+    assert orders(fnarray) == orders(jax)
 
 
 def test_a_class_that_takes_arrays_alone():

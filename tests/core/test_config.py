@@ -269,6 +269,7 @@ def test_settings_without_effect(restore):
     assert config.cache_dir != "/nowhere"
     config.update("jax_platform_name", "cpu")
     assert (config.platforms, config.jax_platform_name) == ("cpu", "cpu")
+    assert config.x64_enabled is config.enable_x64
     config.update("jax_platform_name", "")
     assert config.platforms is None
 

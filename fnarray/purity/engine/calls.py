@@ -13,6 +13,7 @@ from ..known import (
     MUTATING_FUNCTIONS_ATTR,
     OUT_AT,
     RESULTS,
+    SCALAR_TYPE,
     SEEDED,
     SHALLOW,
     VIEWS,
@@ -20,7 +21,6 @@ from ..known import (
     effect_of,
 )
 from ..literals import seeded, text_of
-from ..objects import is_scalar_type
 from ..rules import RULES
 from ..scopes import Frame
 from ..transforms import Transform, is_host_call, transform_of
@@ -348,7 +348,7 @@ def call_unknown(
         made = alike(engine, callee.bound, frame, node)
         if made is not None:
             return made
-    if callee.kind == "class" and not is_scalar_type(callee.obj):
+    if callee.kind == "class" and not SCALAR_TYPE.fullmatch(callee.ref):
         return construct(engine, callee, None, args, keywords, frame, node)
     kind = "array" if ".numpy." in callee.ref else ""
     return Value(kind, frame.level) if kind else engine.unknown(frame.level)
