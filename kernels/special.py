@@ -12,7 +12,19 @@ import math
 
 import numpy as np
 
-from fnarray_kernels._ir import const, fabs, floor, fma, rint, select, sqrt
+from fnarray_kernels._ir import (
+    const,
+    convert,
+    f32,
+    f64,
+    fabs,
+    floor,
+    fma,
+    rint,
+    scalar,
+    select,
+    sqrt,
+)
 from fnarray_kernels.registry import compiled, tell
 from fnarray_kernels.vmath import coefficients as c
 from fnarray_kernels.vmath.exponential import log
@@ -121,21 +133,47 @@ def _bessel(x, near, far):
     )
 
 
-@in_double
+def _bessel_32(x, near, far):
+    """Return what `_bessel` does of a float32, in float64: to 1e-8 of it, by float32's quotients.
+
+    Beyond 8 only two coefficients and the root need more digits than float32 has: the root gets them
+    by one step of Newton's, which takes a fifth of the time of float64's root and quotients.
+    """
+    size = fabs(x)
+    inside = size <= 8.0
+    beyond = select(inside, const(8.0, x), size)
+    inverse = 1.0 / beyond
+    root, square = convert(sqrt(inverse), f64), convert(beyond, f64)
+    root = fma(root * 0.5, fma(-square * root, root, const(1.0, square)), root)
+    t = fma(convert(inverse, f64), const(16.0, root), const(-1.0, root))
+    single = convert(t, f32)
+    series = horner(t, far[:2]) + convert(single * single * horner(single, far[2:]), f64)
+    u = convert(select(inside, size, const(4.0, x)), f64) * 0.25 - 1.0
+    return horner(u, near), select(size < INF, root * series, convert(inverse, f64)), inside
+
+
+@scalar
 def bessel_i0e(x):
-    """Modified Bessel function of order 0 times ``exp(-|x|)``, to 16 ULP.
+    """Modified Bessel function of order 0 times ``exp(-|x|)``, to 16 ULP (float32: 0.55).
 
     Interpolated in x on [0, 8] and in 1/x beyond, after Clenshaw (NPL Mathematical Tables 5, 1962).
     """
-    near, far, inside = _bessel(x, c.BESSEL_I0_NEAR, c.BESSEL_I0_FAR)
-    return select(inside, near, far)
+    if x.dtype == f32:
+        near, far, inside = _bessel_32(x, c.BESSEL_I0_NEAR_32, c.BESSEL_I0_FAR_32)
+    else:
+        near, far, inside = _bessel(x, c.BESSEL_I0_NEAR, c.BESSEL_I0_FAR)
+    return convert(select(inside, near, far), x.dtype)
 
 
-@in_double
+@scalar
 def bessel_i1e(x):
-    """Modified Bessel function of order 1 times ``exp(-|x|)``, to 16 ULP; odd in `x`."""
-    near, far, inside = _bessel(x, c.BESSEL_I1_NEAR, c.BESSEL_I1_FAR)
-    return keep_zero(x, select(inside, near * x, select(x < 0, -far, far)))
+    """Modified Bessel function of order 1 times ``exp(-|x|)``, as exact as order 0; odd in `x`."""
+    if x.dtype == f32:
+        near, far, inside = _bessel_32(x, c.BESSEL_I1_NEAR_32, c.BESSEL_I1_FAR_32)
+    else:
+        near, far, inside = _bessel(x, c.BESSEL_I1_NEAR, c.BESSEL_I1_FAR)
+    wide = convert(x, near.dtype)
+    return keep_zero(x, convert(select(inside, near * wide, select(x < 0, -far, far)), x.dtype))
 
 
 # --- iterations ---------------------------------------------------------------------------------
