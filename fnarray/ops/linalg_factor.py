@@ -32,6 +32,7 @@ from .kit.matrix import (
     lapack,
     native,
     per_matrix,
+    stacks,
     swap,
     tril,
     triu,
@@ -62,7 +63,7 @@ def _cholesky_eval(x: np.ndarray) -> np.ndarray:
         return x
     if count(x.shape[:-2]) >= MANY:
         try:
-            return np.linalg.cholesky(x)
+            return stacks(np.linalg.cholesky, x)
         except np.linalg.LinAlgError:
             pass  # one of them has no factor: which is found out below
     return per_matrix(_potrf, (x,), (2,), [(x.shape[-2:], x.dtype)])[0]

@@ -27,6 +27,7 @@ from .kit.matrix import (
     native,
     per_matrix,
     shift,
+    stacks,
     swap,
     tril,
     triu,
@@ -226,7 +227,7 @@ def _linear_eval(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return b
     if count(a.shape[:-2]) >= MANY:
         try:
-            return np.linalg.solve(a, b)
+            return stacks(np.linalg.solve, a, b)
         except np.linalg.LinAlgError:
             pass  # one of them is singular: the others are solved below
     return per_matrix(_gesv, (a, b), (2, 2), [(b.shape[-2:], b.dtype)])[0]

@@ -133,6 +133,11 @@ def digamma(x: Any) -> Any:
     """Derivative of `lgamma`; NaN at 0 and the negative integers."""
 
 
+def _by_precision(name: str) -> Callable[[np.dtype], str]:
+    """Return a template that calls the function of float64, or the text of what float32 holds."""
+    return lambda dtype: f"fk.special.{name}{'' if dtype == np.float64 else '_32'}({{0}}, {{1}})"
+
+
 def _zeta(x: np.ndarray, q: np.ndarray) -> Any:
     value = np.where(np.isinf(x) | np.isinf(q), np.nan, scipy_special().zeta(x, q))
     # As compiled, and in JAX: at the poles odd powers have limits of both signs.
@@ -146,7 +151,7 @@ def _zeta_slope(g: Any, out: Any, x: Any, q: Any) -> Any:
 
 
 @elementwise(
-    "fk.special.zeta({0}, {1})",
+    _by_precision("zeta"),
     eval=in_single(_zeta),
     dtypes=FLOAT,
     cost=60,
@@ -178,7 +183,7 @@ def _polygamma_slope(g: Any, out: Any, m: Any, x: Any) -> Any:
 
 
 @elementwise(
-    "fk.special.polygamma({0}, {1})",
+    _by_precision("polygamma"),
     eval=_polygamma,
     dtypes=FLOAT,
     cost=80,

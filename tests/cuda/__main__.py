@@ -2,7 +2,8 @@
 
 Every program of the corpus of `tests.replay` runs by the processor's target, and by the kernels for
 a GPU as the processor reads them, with one lane or several, or as PTX, with all lanes of a grid;
-those over large arrays by the LLVM text that a GPU gets. Exit status 1 where results differ.
+those over large arrays by the LLVM text that a GPU gets. Exit status 1 where results differ, or
+nothing ran.
 ``--only random --seed 7 --count 300`` runs random programs that no test runs.
 With ``--launch``: the host's time for a launch, against a driver that does nothing.
 """
@@ -104,7 +105,7 @@ def main() -> int:
     print(f"{report.programs} programs, {report.kernels} kernels")
     print(f"{sum(report.steps.values())} steps: {dict(report.steps.most_common())}")
     print(f"{len(report.differences)} differences")
-    return int(bool(report.differences))
+    return int(bool(report.differences) or not report.programs)
 
 
 if __name__ == "__main__":

@@ -135,8 +135,12 @@ TABLE = {
     "DIGAMMA": (lambda t: mp.digamma(t + HALVES) / (t + HALVES - ROOT), "-0.501", "0.501", 22),
     "BESSEL_I0_NEAR": (bessel(0, True), -1, 1, 31),
     "BESSEL_I0_FAR": (bessel(0, False), -1, 1, 24),
+    "BESSEL_I0_NEAR_32": (bessel(0, True), -1, 1, 20),
+    "BESSEL_I0_FAR_32": (bessel(0, False), -1, 1, 7),
     "BESSEL_I1_NEAR": (bessel(1, True), -1, 1, 31),
     "BESSEL_I1_FAR": (bessel(1, False), -1, 1, 24),
+    "BESSEL_I1_NEAR_32": (bessel(1, True), -1, 1, 20),
+    "BESSEL_I1_FAR_32": (bessel(1, False), -1, 1, 7),
     "CBRT_64": (mp.cbrt, "0.7", "1.42", 5),
 }
 

@@ -124,6 +124,33 @@ def test_zeta_and_polygamma():
     check(sp.polygamma, special.polygamma, (n, x), 1e-12)
 
 
+def test_zeta_and_polygamma_of_float32():
+    """What vectors compute of float32 is SciPy's within an ULP; below zero a sum and SciPy's."""
+    x, q = grid((1.0001, 1.5, 2, 3, 7.5, 20, 38.5), (1e-2, 0.5, 1, 3.3, 9.9, 13.85, 100, 1e4))
+    below = grid(range(2, 12), (-0.25, -0.5, -1.7, -3.1, -20.4))
+    n, y = grid(range(0, 12), (0.01, 0.7, 1.3, 5.5, 30.0, 1e3, -0.3, -2.6))
+    x, q = np.float32(np.append(x, below[0])), np.float32(np.append(q, below[1]))
+    n, y = np.float32(n), np.float32(y)
+
+    def zeta(x, q):
+        first, steps = np.float64(q), max(0, int(np.ceil(-q)))
+        return sum((first + k) ** -x for k in range(steps)) + special.zeta(x, first + steps)
+
+    want = [zeta(float(a), float(b)) for a, b in zip(x, q, strict=True)]
+    out = np.empty_like(x)
+    loop(sp.zeta_32, 2)(x, q, out)
+    with np.errstate(over="ignore"):
+        want = np.float32(want)
+    np.testing.assert_allclose(out, want, rtol=1.2e-7)
+    signed = [
+        special.digamma(b) if a == 0 else (-1) ** (a + 1) * special.gamma(a + 1) * zeta(a + 1, b)
+        for a, b in zip(np.float64(n), np.float64(y), strict=True)
+    ]
+    out = np.empty_like(y)
+    loop(sp.polygamma_32, 2)(n, y, out)
+    np.testing.assert_allclose(out, np.float32(signed), rtol=1.2e-7)
+
+
 @pytest.mark.parametrize(
     ("fn", "want", "arity"),
     [
@@ -136,16 +163,21 @@ def test_zeta_and_polygamma():
         (sp.betainc, lax.betainc, 3),
         (sp.zeta, lax.zeta, 2),
         (sp.polygamma, lax.polygamma, 2),
+        (sp.zeta_32, lax.zeta, 2),
+        (sp.polygamma_32, lax.polygamma, 2),
     ],
 )
 def test_edges_are_those_of_lax(fn, want, arity):
     """Poles, infinities, NaN and arguments out of range give what lax gives."""
     edges = EDGES if arity == 1 else EDGES[EDGES != 1e300]  # lax iterates there without end
     columns = [edges, edges, (0.0, 0.5, 1.0, -0.1, 1.1, np.nan)][:arity]
-    args = grid(*columns)
-    out = np.empty(len(args[0]))
+    single = fn in (sp.zeta_32, sp.polygamma_32)
+    args = [a.astype(np.float32 if single else np.float64) for a in grid(*columns)]
+    out = np.empty_like(args[0])
     loop(fn, arity)(*args, out)
     with jax.enable_x64(True):
         expected = np.asarray(want(*args))
     for i, row in enumerate(zip(*args, strict=True)):
-        np.testing.assert_allclose(out[i], expected[i], rtol=1e-9, atol=1e-15, err_msg=str(row))
+        np.testing.assert_allclose(
+            out[i], expected[i], rtol=3e-6 if single else 1e-9, atol=1e-15, err_msg=str(row)
+        )

@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from ...config import config
 from ...core.avals import ShapedArray
 from ...core.dtypes import bfloat16, float16, is_complex
 from ...core.forms import HOST, KernelRef, Library
 from ...errors import ShapeError
+from ...threads.cores import available_cores
 from ...threads.onethread import one_thread
+from ...threads.shards import Coordinates, here, run_shards
 from . import calls
 from .calls import (
     add,
@@ -49,6 +52,8 @@ ALONE = 1024
 #: Numbers from which stacks of small matrices are NumPy's, whose loop is in C: 10 us and 0.3 us for
 #: each, where SciPy takes 2 us and 2 us.
 MANY = 16
+#: Sums of cubes of rows that are worth a thread: a third of a millisecond.
+PART = 1 << 20
 
 
 # ---- checks --------------------------------------------------------------------------------------
@@ -157,6 +162,43 @@ def per_matrix(
             for result, value in zip(results, values, strict=True):
                 result[i] = value
     return results
+
+
+def stacks(f: Callable[..., np.ndarray], *operands: np.ndarray) -> np.ndarray:
+    """Evaluate a function of NumPy's, whose result is like the last operand, on stacks of matrices.
+
+    Each core takes a part of a long stack, where BLAS keeps to one thread: on two that wait for
+    each other 32 systems of 150 rows took 84 ms of the processor, and so 24.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If `f` does for one of the matrices.
+    """
+    x = operands[-1]
+    n = max(operand.shape[-2] for operand in operands)
+    if n <= SMALL:
+        return f(*operands)
+    batch = count(x.shape[:-2])
+    flat = [operand.reshape(batch, *operand.shape[-2:]) for operand in operands]
+    result = np.empty_like(flat[-1])
+    cores = max(1, (config.num_threads or available_cores()) // here.sharing)
+    parts = max(1, min(cores, batch * n**3 // PART))
+
+    def work(at: Coordinates) -> None:
+        first, end = (batch * k // parts for k in (at["part"], at["part"] + 1))
+        try:
+            result[first:end] = f(*(operand[first:end] for operand in flat))
+        except np.linalg.LinAlgError as error:
+            # Raised here it would end all shards of a program around this one, which goes on.
+            errors.append(error)
+
+    errors: list[np.linalg.LinAlgError] = []
+    with one_thread:
+        run_shards(work, (("part", parts),), f.__name__)
+    if errors:
+        raise errors[0]
+    return result.reshape(x.shape)
 
 
 def native(function: str, size: int, statics: Sequence[Any]) -> Library:
