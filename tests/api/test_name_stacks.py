@@ -20,11 +20,17 @@ def labels(jaxpr: Any) -> list[tuple[str, str, Any]]:
         (
             str(e.primitive),
             str(e.source_info.name_stack),
-            [labels(getattr(p, "jaxpr", p)) for p in e.params.values() if hasattr(p, "jaxpr")],
+            [labels(g) for g in graphs(e)],
         )
         for e in jaxpr.eqns
         if str(e.primitive) != "convert_element_type"
     ]
+
+
+def graphs(eqn: Any) -> list[Any]:
+    """Return the graphs that an equation holds."""
+    held = [getattr(p, "jaxpr", p) for p in eqn.params.values()]
+    return [g for g in held if hasattr(g, "eqns")]
 
 
 def layer(xp: Any, x: Any) -> Any:
@@ -79,6 +85,7 @@ CASES = {
     "a loop": looped,
     "jvp of a loop": lambda xp: lambda x: xp.jvp(looped(xp), (x,), (x,)),
     "grad of no block": lambda xp: xp.grad(lambda x: xp.numpy.sin(x).sum()),
+    "grad of a checkpoint": lambda xp: xp.grad(xp.checkpoint(net(xp))),
     "a vjp called in another block": lambda xp: (
         lambda x: around(xp, xp.vjp(net(xp), x)[1])(xp.numpy.float32(1))
     ),
