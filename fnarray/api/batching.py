@@ -13,7 +13,7 @@ from ..core.array import Array, ArrayImpl, aval_of
 from ..core.axes import Axis
 from ..core.callables import named_as
 from ..core.ref import Ref, local, store, value_of
-from ..core.source import user_source
+from ..core.source import VMAP, under, user_source
 from ..core.tangents import chosen
 from ..core.trace import Trace, Tracer, state
 from ..ops.kit.calls import moveaxis
@@ -110,7 +110,7 @@ def vmap(
             return [*outs, *refs.left()]
 
         some = chosen(ours, batches), chosen(ours, batched)
-        outs, flags = batch(flat, axis, *some, f"vmap({fun_name(fun)})")
+        outs, flags = batch(under(VMAP, flat), axis, *some, f"vmap({fun_name(fun)})")
         outs, flags = refs.stored(axis, batches, outs, flags)
         ((out, given, out_spec),) = results
         places = axes_of_results("vmap", out_axes, out_spec)

@@ -18,7 +18,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import float0
 from ..core.graph import ClosedGraph, structure
 from ..core.ref import Ref
-from ..core.source import boundary
+from ..core.source import JVP, TRANSPOSE, boundary, scoped, under
 from ..core.tangents import Undefined, Zero, chosen, differentiable, tangent_aval, with_zeros
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import instantiate
@@ -243,7 +243,7 @@ def jvp(
         _given("jvp", k, x.aval, t) for k, (x, t) in enumerate(zip(leaves, given, strict=True))
     ]
     flat = Flat(fun, spec, "jvp", has_aux)
-    outs, duals = jvp_flat(flat, leaves, given, f"jvp({fun_name(fun)})")
+    outs, duals = jvp_flat(under(JVP, flat), leaves, given, f"jvp({fun_name(fun)})")
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
     tangent = flat.out_spec.unflatten([instantiate(t) for t in duals])
     return (out, tangent, without_tracers(flat.aux)) if has_aux else (out, tangent)
@@ -380,7 +380,7 @@ def _linearized(
     leaves, spec = inputs(what, fun, primals, {})
     flat = Flat(fun, spec, what, has_aux, refs=refs)
     name = f"{what}({fun_name(fun)})"
-    outs, linear = linearize_flat(flat, leaves, name, refs=tuple(refs.values()))
+    outs, linear = linearize_flat(under(JVP, flat), leaves, name, refs=tuple(refs.values()))
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
     derivative = kind(fun, spec, flat.out_spec, leaves, linear).bound(linear, leaves)
     return (out, derivative, without_tracers(flat.aux)) if has_aux else (out, derivative)
@@ -512,7 +512,9 @@ def backward_of(
     graph = linear.closed.jaxpr
     operands = [Undefined(a) for a in graph.in_avals]
     asked = None if wanted is None else chosen(linear.active_in, wanted)
-    return backward(graph, linear.closed.consts, operands, chosen(linear.active_out, cts), asked)
+    given = chosen(linear.active_out, cts)
+    with scoped(TRANSPOSE):
+        return backward(graph, linear.closed.consts, operands, given, asked)
 
 
 def cotangents(found: Sequence[Any], in_avals: Sequence[ShapedArray], linear: Linear) -> list[Any]:
@@ -571,9 +573,9 @@ def linear_transpose(
                     "linear_transpose: cotangent type does not match function output, expected "
                     f"{aval.str_short()} but got {got.str_short()}."
                 )
-        found = backward(
-            closed.jaxpr, closed.consts, [Undefined(a) for a in avals], [as_array(c) for c in cts]
-        )
+        operands = [Undefined(a) for a in avals]
+        with scoped(TRANSPOSE):
+            found = backward(closed.jaxpr, closed.consts, operands, [as_array(c) for c in cts])
         return spec.unflatten([instantiate(c) for c in found])[0]
 
     return transposed

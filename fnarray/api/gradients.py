@@ -12,6 +12,7 @@ import numpy as np
 from ..control.refs import refs_given
 from ..control.signature import fun_name, fun_text
 from ..core.callables import named_as
+from ..core.source import JVP, under
 from ..core.tangents import differentiable
 from ..ops.kit.calls import full
 from ..ops.kit.canonical import as_array
@@ -263,7 +264,7 @@ def _value_and_grad(
     flat = Flat(
         partial_in(fun, places, args, kwargs), spec, what, has_aux, refs_given(args, kwargs)
     )
-    outs, linear = linearize_flat(flat, leaves, f"{what}({fun_name(fun)})")
+    outs, linear = linearize_flat(under(JVP, flat), leaves, f"{what}({fun_name(fun)})")
     if len(outs) != 1 or not flat.out_spec.is_leaf():
         raise TypeError(
             "Gradient only defined for scalar-output functions. Output of "

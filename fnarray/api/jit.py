@@ -167,13 +167,13 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             # interned, so keys hash addresses; nothing is ever stored under disable_jit's token.
             try:
                 if args and type(args[0]) is ArrayImpl and not kwargs:
-                    run = self._calls[config.trace_token, 0, *[a.known_as for a in args]]  # pyright: ignore
+                    run = self._calls[config.trace_token, 0, *[a._known_as for a in args]]  # pyright: ignore
                     data = [a._data for a in args]  # pyright: ignore[reportAttributeAccessIssue]
                 else:
                     unpack, number = self._last
                     leaves = unpack((args, kwargs))
-                    run = self._calls[config.trace_token, number, *[x.known_as for x in leaves]]
-                    data = [x.handed for x in leaves]
+                    run = self._calls[config.trace_token, number, *[x._known_as for x in leaves]]
+                    data = [x._handed for x in leaves]
             except (AttributeError, KeyError, TypeError, ValueError):
                 # Keys have no aval, by a TypeError. Called below, outside: an error must not show
                 # this one as its context.
@@ -236,7 +236,7 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             return self._elsewhere(leaves, signature, key, _on_gpu(place))
         key = (token, number, *avals)
         if any(isinstance(x, ArrayPlaced) for x in leaves):
-            known = (getattr(x, "known_as", a) for x, a in zip(leaves, avals, strict=True))
+            known = (getattr(x, "_known_as", a) for x, a in zip(leaves, avals, strict=True))
             key = (token, number, *known)
         run = self._calls.get(key)
         if run is None:
@@ -271,7 +271,7 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             self._programs.guards.update(t.guards)
         there = (isinstance(x, ArrayElsewhere) and x.place == key[0] for x in leaves)
         if leaves and (direct := getattr(run, "direct", None)) and all(there):  # for `__call__`
-            self._calls[*key[1:3], *[x.known_as for x in leaves]] = direct
+            self._calls[*key[1:3], *[x._known_as for x in leaves]] = direct
         return run(*leaves)
 
     def _program(

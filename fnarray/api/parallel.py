@@ -34,7 +34,7 @@ from ..runtime.dispatch import buffer_of
 from ..runtime.mesh import Mesh
 from ..runtime.placed import PlacedArray
 from ..runtime.spec import NamedSharding, PartitionSpec
-from .batching import axes_of_arguments, axes_of_results, check_axes, checked_arrays, size_of
+from .batching import axes_of_arguments, axes_of_results, check_axes, checked_arrays, size_of, vmap
 from .blocks_of import checked_place, row
 
 if TYPE_CHECKING:
@@ -311,6 +311,8 @@ def pmap(
         if layout is None:
             layout = _layout(fun, operands, axes, dyn, kwargs, name, axis_size, devices)
             layouts[key] = layout
+        if config.disable_jit:
+            return _op_by_op(fun, signature, operands, layout, axis_name, out_axes)
         results = functools.partial(_places_of_results, out_axes, name)
         if state.trace is None and layout.mesh.platform:
             cut = functools.partial(row, name, fun)
@@ -330,6 +332,33 @@ def pmap(
 
 
 _devices = devices
+
+
+def _op_by_op(
+    fun: Callable[..., Any],
+    signature: Signature,
+    operands: Sequence[Any],
+    layout: Layout,
+    axis_name: Hashable,
+    out_axes: Any,
+) -> Any:
+    """Return the results under ``disable_jit``: each call runs the function, on batches.
+
+    What it computes of no example, such as parameters that it draws, is then the caller's: Haiku
+    keeps those.
+    """
+
+    def one(*leaves: Any) -> Any:
+        args, kwargs = signature.arguments(leaves)
+        return fun(*args, **kwargs)
+
+    size = layout.axes[-1][1]
+    mapped = vmap(named_as(fun)(one), layout.places, axis_name=axis_name, axis_size=size)
+    outs, spec = tree.flatten_spec(mapped(*operands))
+    places = axes_of_results("pmap", out_axes, spec)
+    return spec.unflatten(
+        [x[0] if p is None else moveaxis(x, 0, p) for x, p in zip(outs, places, strict=True)]
+    )
 
 
 def _avals(fun: Any, leaves: Sequence[Any], dyn: Any, kwargs: Any) -> tuple[Any, ...]:

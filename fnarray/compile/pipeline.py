@@ -28,6 +28,7 @@ from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, structure
 from ..core.hooks import bound, span
 from ..core.keep import forgotten
+from ..core.source import unlabelled
 from ..core.surgery import erased
 from ..core.uncollected import uncollected
 from ..core.verify import verify
@@ -298,7 +299,7 @@ def _compiled(
     if config.verify:
         verify(graph)
     name = graph.debug_name
-    with span("simplify", name) as simplifying:
+    with span("simplify", name) as simplifying, unlabelled():
         block = replace(simplified(graph, target), given=given)
     with span("schedule", name) as scheduling:
         plan = schedule(block, sizes_of(block), target)

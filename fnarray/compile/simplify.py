@@ -27,7 +27,7 @@ from ..core.forms import (
     form_of,
 )
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects
-from ..core.source import UNKNOWN, Source, located
+from ..core.source import UNKNOWN, Source, Stack, located
 from ..core.surgery import rearranged
 from ..core.symbolic import variable
 from .boxes import follow_indices
@@ -39,8 +39,11 @@ Groups = tuple[tuple[int, ...], ...]
 _HOLDING = frozenset((Branch, Scan, While))
 
 
-def inline_calls(graph: Graph) -> Block:
-    """Return the graph as a block, nested calls replaced by their equations, vars renamed."""
+def inline_calls(graph: Graph, around: Stack = ()) -> Block:
+    """Return the graph as a block, nested calls replaced by their equations, vars renamed.
+
+    Labels of an equation come after those of the equations that it is in, and after ``around``.
+    """
     nodes: list[Node] = []
     aliases: dict[Var, Atom] = {}
 
@@ -58,7 +61,9 @@ def inline_calls(graph: Graph) -> Block:
             return atom if isinstance(atom, Literal) else env[atom]
 
         for eqn in inner.eqns:
-            form, at = form_of(eqn), source if eqn.source is UNKNOWN else eqn.source
+            form, at = form_of(eqn), source
+            if eqn.source is not UNKNOWN:
+                at = eqn.source.labelled((*source.stack, *eqn.source.stack))
             ins = tuple(map(read, eqn.invars))
             if isinstance(form, Inline):
                 if form.apart:
@@ -67,13 +72,15 @@ def inline_calls(graph: Graph) -> Block:
                 env.update(zip(eqn.outvars, outs, strict=True))
                 continue
             if isinstance(form, Scan | While):
-                form, ins = lift(form, ins)
+                form, ins = lift(form, ins, at)
             outvars = tuple(Var(v.aval) for v in eqn.outvars)
             env.update(zip(eqn.outvars, outvars, strict=True))
             nodes.append(Node(Eqn(eqn.primitive, ins, outvars, eqn.params, at), form))
         return [read(a) for a in inner.outvars]
 
-    def lift(form: Scan | While, ins: tuple[Atom, ...]) -> tuple[Scan | While, tuple[Atom, ...]]:
+    def lift(
+        form: Scan | While, ins: tuple[Atom, ...], source: Source
+    ) -> tuple[Scan | While, tuple[Atom, ...]]:
         """Compute before a loop what its turns would compute alike."""
         from .lift import parted  # which programs without loops never need
 
@@ -84,14 +91,14 @@ def inline_calls(graph: Graph) -> Block:
             return form, ins
         end = start + count
         before, body = parts[0], ClosedGraph(parts[1])
-        found = walk(before, ins[start:end])
+        found = walk(before, ins[start:end], UNKNOWN.labelled(source.stack))
         ins, count = (*ins[:end], *found, *ins[end:]), count + len(found)
         if scan:
             return replace(form, body=body, num_consts=count), ins
         return replace(form, body=body, body_nconsts=count), ins
 
     inputs = tuple(Var(v.aval) for v in (*graph.constvars, *graph.invars))
-    outputs = walk(graph, inputs)
+    outputs = walk(graph, inputs, UNKNOWN.labelled(around))
     return Block(inputs, tuple(nodes), tuple(outputs), aliases)
 
 
@@ -391,7 +398,9 @@ def _in_lanes(node: Node, makers: Mapping[Var, Node], target: Target) -> Block:
             group = form.together(width, batched)
         if form.count > width:
             return _in_groups(node, group, operands, batched, width)
-        return _substituted(lower_lanes(inline_calls(group.jaxpr), target), operands)
+        return _substituted(
+            lower_lanes(inline_calls(group.jaxpr, node.eqn.source.stack), target), operands
+        )
     scan = _over_rows(node, form.lane, operands, batched, node.outs)
     return Block((), (scan,), scan.outs)
 
@@ -468,17 +477,18 @@ def lower_bodies(block: Block, target: Target) -> Block:
 
 
 def _with_bodies(node: Node, target: Target) -> Node:
-    form = node.form
+    form, around = node.form, node.eqn.source.stack
     if isinstance(form, Branch):
-        return replace(node, bodies=tuple(body_block(b, target) for b in form.branches))
+        bodies = tuple(body_block(b, target, around=around) for b in form.branches)
+        return replace(node, bodies=bodies)
     if isinstance(form, While):
-        body = body_block(form.body, target, keep=len(node.outs))
-        return replace(node, bodies=(body_block(form.cond, target), body))
+        body = body_block(form.body, target, len(node.outs), around)
+        return replace(node, bodies=(body_block(form.cond, target, around=around), body))
     if isinstance(form, Scan):
-        body = body_block(_carries_last(form), target, keep=form.num_carry)
+        body = body_block(_carries_last(form), target, form.num_carry, around)
         return replace(node, bodies=(body,))
     if isinstance(form, Reduce | Update | Overlay) and isinstance(form.combine, ClosedGraph):
-        return replace(node, bodies=(simplified(form.combine.jaxpr, target),))
+        return replace(node, bodies=(simplified(form.combine.jaxpr, target, around),))
     return node
 
 
@@ -496,13 +506,13 @@ def copy_of(atom: Atom, source: Source = UNKNOWN) -> Node:
     return Node(Eqn(COPY, (atom,), (Var(atom.aval),), {}, source), Reindex(lambda i, read: i))
 
 
-def body_block(graph: ClosedGraph, target: Target, keep: int = 0) -> Block:
+def body_block(graph: ClosedGraph, target: Target, keep: int = 0, around: Stack = ()) -> Block:
     """Return a graph as a block in which every array output is a value of its own.
 
     Outputs that are inputs, literals or repeats get a copy; ``keep`` leading outputs may be the
     input at ``keep``'s position, of the last ones, unchanged.
     """
-    block = simplified(graph.jaxpr, target)
+    block = simplified(graph.jaxpr, target, around)
     nodes = list(block.nodes)
     outputs: list[Atom] = []
     made = {v for n in nodes for v in n.outs}
@@ -534,9 +544,9 @@ SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
 )
 
 
-def simplified(graph: Graph, target: Target) -> Block:
+def simplified(graph: Graph, target: Target, around: Stack = ()) -> Block:
     """Return the graph inlined and simplified, and so the graphs that its nodes hold."""
-    block = lower_lanes(inline_calls(graph), target)
+    block = lower_lanes(inline_calls(graph, around), target)
     for _, step in SIMPLIFY:
         block = step(block)
     if target.limits.pieces and any(isinstance(n.form, Pieces) for n in block.nodes):

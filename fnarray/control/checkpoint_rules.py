@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..core.frozen import frozen
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Var, eval_graph
 from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
+from ..core.source import JVP, scoped
 from ..core.surgery import live, substituted
 from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind, trace_graph
@@ -79,6 +81,10 @@ def halves(jaxpr: ClosedGraph, active: Flags, policy: Callable[..., Any] | None)
     return Halves(ClosedGraph(forward), ClosedGraph(again), inputs, made, values, d.flags)
 
 
+#: As JAX labels what is computed again.
+_AGAIN = "rematted_computation"
+
+
 def _computed_again(
     g: Graph, wanted: Any, policy: Callable[..., Any] | None
 ) -> tuple[tuple[Var, ...], tuple[int, ...], tuple[Eqn, ...]]:
@@ -95,7 +101,8 @@ def _computed_again(
         if policy is not None and policy(eqn.primitive, *avals, **eqn.params):
             kept += reversed(outs)
         else:
-            eqns.append(eqn)
+            source = eqn.source.labelled((_AGAIN, *eqn.source.stack))
+            eqns.append(replace(eqn, source=source))
             needed.update(a for a in eqn.invars if isinstance(a, Var))
     inputs = tuple(sorted(place[v] for v in needed if v in place))
     return tuple(reversed(kept)), inputs, tuple(reversed(eqns))
@@ -126,16 +133,17 @@ def _linearize(prim: Primitive) -> Any:
         operands = [*h.made, *primals]
         outs = eval_graph(h.forward.jaxpr, (), operands, bind)
         n = len(jaxpr.out_avals)
-        duals = bind(
-            prim,
-            *outs[n:],
-            *(operands[k] for k in h.inputs),
-            *h.extra,
-            *chosen(active, tangents),
-            jaxpr=h.again,
-            policy=policy,
-            **{**params, "differentiated": True},
-        )
+        with scoped(JVP):  # once more, as in JAX
+            duals = bind(
+                prim,
+                *outs[n:],
+                *(operands[k] for k in h.inputs),
+                *h.extra,
+                *chosen(active, tangents),
+                jaxpr=h.again,
+                policy=policy,
+                **{**params, "differentiated": True},
+            )
         return outs[:n], with_zeros(h.flags, duals, jaxpr.out_avals)
 
     return linearize

@@ -20,7 +20,7 @@ def another(x: Any) -> Any:
         return x
     if type(x) is ArrayImpl:
         return ArrayImpl(x._data, x.aval)  # a tenth of the time that any class takes
-    return x.again() if isinstance(x, Deletable) else x
+    return x._again() if isinstance(x, Deletable) else x
 
 
 def is_among(x: Any, operands: Iterable[Any]) -> bool:

@@ -168,7 +168,7 @@ class Deletable(Array):
         delattr(self, self._held)
         self.__class__ = self._deleted
 
-    def again(self) -> Self:
+    def _again(self) -> Self:
         """Return another array over the same memory: each may be deleted without the other."""
         other = object.__new__(type(self))
         for kind in type(self).__mro__:
@@ -364,9 +364,9 @@ ArrayImpl._deleted = DeletedArray  # pyright: ignore[reportPrivateUsage]
 
 
 #: What a compiled function knows an argument by: its type, and where it is said to be if it is.
-ArrayImpl.known_as = ArrayImpl.aval  # type: ignore[attr-defined]
+ArrayImpl._known_as = ArrayImpl.aval  # type: ignore[attr-defined]
 #: What programs are handed of it; arrays of another device have both of their own.
-ArrayImpl.handed = ArrayImpl._data  # type: ignore[attr-defined]  # pyright: ignore[reportPrivateUsage]
+ArrayImpl._handed = ArrayImpl._data  # type: ignore[attr-defined]  # pyright: ignore[reportPrivateUsage]
 
 
 class Elsewhere(Exception):

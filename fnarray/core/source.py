@@ -15,18 +15,54 @@ from ..config import config
 from .frozen import frozen
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100,PTH120 - import time
 
 
 @frozen
+class Transform:
+    """A transform of what is named by the labels within it."""
+
+    name: str
+
+
+#: Labels around an operation, outermost first.
+Stack = tuple[str | Transform, ...]
+
+JVP, TRANSPOSE, VMAP = map(Transform, ("jvp", "transpose", "vmap"))
+
+
+@frozen
 class Source:
-    """A line of the user's code: file, number, the function it is in, and its `named_scope`."""
+    """A line of the user's code: file, number, the function it is in, and what is around.
+
+    Attributes
+    ----------
+    stack : tuple of (str or Transform)
+        Labels of `named_scope`, and transforms, from where the graph begins that it is in.
+    """
 
     file: str
     line: int
     function: str
-    scope: str = ""
+    stack: Stack = ()
+
+    @property
+    def scope(self) -> str:
+        """The labels joined by slashes; transforms are around the next: ``jvp(layer)/dense``."""
+        parts: list[str] = []
+        for label in reversed(self.stack):
+            if isinstance(label, Transform):
+                parts.append(f"{label.name}({parts.pop() if parts else ''})")
+            else:
+                parts.append(label)
+        return "/".join(reversed(parts))
+
+    def labelled(self, stack: Stack) -> Source:
+        """Return the line under other labels."""
+        same = stack == self.stack
+        return self if same else Source(self.file, self.line, self.function, stack)
 
     def text(self) -> str:
         """Return the source line, stripped, or an empty string where it cannot be read."""
@@ -41,7 +77,7 @@ UNKNOWN = Source("<unknown>", 0, "<unknown>")
 
 class _Told(threading.local):
     source: Source | None = None
-    scope: str = ""
+    stack: Stack = ()
 
 
 _told = _Told()
@@ -50,7 +86,8 @@ _told = _Told()
 class located:  # noqa: N801, a context manager, lighter than a generator's
     """Say where operations are from, for the duration of the block: an equation that is run again.
 
-    None for where the stack says they are, as when a function of the user's runs within.
+    Its labels come after those that are around now. None for where the stack says operations are,
+    as when a function of the user's runs within.
     """
 
     __slots__ = ("saved", "source")
@@ -59,26 +96,63 @@ class located:  # noqa: N801, a context manager, lighter than a generator's
         self.source = source
 
     def __enter__(self) -> None:
-        self.saved, _told.source = _told.source, self.source
+        source, around = self.source, _told.stack
+        self.saved = _told.source, around
+        if source is not None:
+            if around and source is not UNKNOWN:
+                source = source.labelled((*around, *source.stack))
+            _told.stack = source.stack
+        _told.source = source
 
     def __exit__(self, *exception: object) -> None:
-        _told.source = self.saved
+        _told.source, _told.stack = self.saved
 
 
 class scoped:  # noqa: N801, as `located`
-    """Label the operations of a block: labels of nested blocks are joined by slashes."""
+    """Label the operations of a block, within the labels that are around."""
 
-    __slots__ = ("name", "saved")
+    __slots__ = ("label", "saved")
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, label: str | Transform):
+        self.label = label
 
     def __enter__(self) -> None:
-        self.saved = _told.scope
-        _told.scope = f"{self.saved}/{self.name}" if self.saved else self.name
+        self.saved = _told.stack
+        _told.stack = (*self.saved, self.label)
 
     def __exit__(self, *exception: object) -> None:
-        _told.scope = self.saved
+        _told.stack = self.saved
+
+
+class unlabelled(located):  # noqa: N801
+    """Begin a graph: what is around it labels the equation that it is in, or nothing."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(None)
+
+    def __enter__(self) -> None:
+        source = _told.source
+        self.saved = source, _told.stack
+        _told.stack = ()
+        if source is not None:
+            _told.source = source.labelled(())
+
+
+def labels() -> Stack:
+    """Return the labels that are around."""
+    return _told.stack
+
+
+def under(label: str | Transform, fun: Callable[..., T]) -> Callable[..., T]:
+    """Return a function whose operations have one more label."""
+
+    def call(*args: Any) -> T:
+        with scoped(label):
+            return fun(*args)
+
+    return call
 
 
 def is_told() -> bool:
@@ -107,7 +181,7 @@ def user_source() -> Source:
         code = frame.f_code
         name = code.co_filename
         if not name.startswith(_excluded) and "optree" not in name:
-            return Source(name, frame.f_lineno, code.co_qualname, _told.scope)
+            return Source(name, frame.f_lineno, code.co_qualname, _told.stack)
         frame = frame.f_back
     return UNKNOWN
 

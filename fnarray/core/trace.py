@@ -40,7 +40,7 @@ from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .large import evaluator, plainly
 from .memo import recall, remember
 from .primitive import Primitive
-from .source import UNKNOWN, Source, user_source
+from .source import UNKNOWN, Source, unlabelled, user_source
 from .surgery import closed_over_nothing
 
 
@@ -402,7 +402,7 @@ def check_encloses(ref: Any) -> None:
 def recording(name: str) -> Generator[GraphTrace, None, None]:
     """Make a new trace current for the duration of the block."""
     trace = GraphTrace(name)
-    with tracing(trace):
+    with tracing(trace), unlabelled():
         yield trace
 
 

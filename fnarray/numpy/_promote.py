@@ -105,19 +105,28 @@ def promote_shapes(name: str, *args: Any) -> list[Any]:
     if len({len(s) for s in shapes if s}) < 2:
         return list(args)
     if config.numpy_rank_promotion != "allow":
-        text = (
-            f"numpy.{name}: operands of shapes {', '.join(map(str, shapes))} have different ranks, "
-            f"and numpy_rank_promotion is {config.numpy_rank_promotion!r}. "
-            "Insert axes with x[None] or expand_dims."
-        )
-        if config.numpy_rank_promotion == "raise":
-            raise ValueError(text)
-        warnings.warn(text, stacklevel=4)
+        _tell_of_ranks(name, shapes, config.numpy_rank_promotion)
     try:
         rank = len(broadcast_shapes(*shapes))
     except ValueError as error:
         raise ValueError(f"numpy.{name}: {error}") from error
     return [x if not np.shape(x) else to_rank(x, rank) for x in args]
+
+
+def _tell_of_ranks(name: str, shapes: list[tuple[int, ...]], mode: str) -> None:
+    listed = " ".join(map(str, shapes))
+    repair = "Insert axes with x[None] or expand_dims."
+    if mode == "raise":
+        # In JAX's words, which libraries' tests look for.
+        raise ValueError(
+            f"numpy.{name}: ranks differ. Operands could not be broadcast together for {name} on "
+            f"shapes {listed} and with the config option numpy_rank_promotion='raise'. {repair}"
+        )
+    warnings.warn(
+        f"numpy.{name}: operands of shapes {listed} have different ranks, "
+        f"and numpy_rank_promotion is {mode!r}. {repair}",
+        stacklevel=5,
+    )
 
 
 def to_rank(x: Any, rank: int) -> Any:

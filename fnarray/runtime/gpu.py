@@ -31,14 +31,14 @@ __all__ = ["GpuArray", "borrowed", "caller", "evaluate", "place_of", "put"]
 class GpuArray(ArrayElsewhere):
     """An array in a GPU's memory; results may still be under way."""
 
-    __slots__ = ("_there", "aval", "known_as")
+    __slots__ = ("_known_as", "_there", "aval")
 
     _held = "_there"
 
     def __init__(self, there: DeviceArray, aval: ShapedArray, known: Any = None):
         self._there = there
         self.aval = aval
-        self.known_as = known or _known(aval, there.device.number)
+        self._known_as = known or _known(aval, there.device.number)
 
     @property
     def place(self) -> Device:
@@ -102,7 +102,7 @@ class DeletedGpuArray(_Deleted, GpuArray):  # pyright: ignore[reportIncompatible
 
 
 GpuArray._deleted = DeletedGpuArray  # pyright: ignore[reportPrivateUsage]
-GpuArray.handed = GpuArray._there  # type: ignore[attr-defined]  # pyright: ignore[reportPrivateUsage]
+GpuArray._handed = GpuArray._there  # type: ignore[attr-defined]  # pyright: ignore[reportPrivateUsage]
 
 
 @remembered(4096)

@@ -21,14 +21,14 @@ from .spec import Index, NamedSharding, PartitionSpec, Sharding, SingleDeviceSha
 class PlacedArray(ArrayPlaced):
     """An array of which it is said where it is."""
 
-    __slots__ = ("known_as", "placement")
+    __slots__ = ("_known_as", "placement")
 
-    known_as: Any  # over that of arrays of which it is not
+    _known_as: Any  # over that of arrays of which it is not
 
     def __init__(self, data: np.ndarray, aval: ShapedArray, placement: Sharding):
         super().__init__(data, aval.update(place=place_of(placement, aval.ndim)))
         self.placement = placement
-        self.known_as = _known.setdefault((self.aval, placement), object())
+        self._known_as = _known.setdefault((self.aval, placement), object())
 
     def __copy__(self) -> PlacedArray:
         return PlacedArray(self._data.copy(), self.aval, self.placement)

@@ -9,15 +9,16 @@ Python code may branch on values that are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..core import hooks
 from ..core.array import Array, asarray
 from ..core.avals import ShapedArray
 from ..core.frozen import frozen
-from ..core.graph import ClosedGraph, Literal, eval_graph
+from ..core.graph import ClosedGraph, Literal, Var, eval_graph
 from ..core.primitive import Primitive
-from ..core.source import user_source
+from ..core.source import labels, user_source
 from ..core.tangents import Zero, differentiable, is_zero, nonzero, tangent_aval, with_zeros
 from ..core.trace import (
     CustomCall,
@@ -191,6 +192,18 @@ class DerivativeTrace(Trace):
 
 class Tape(GraphTrace):
     """Records operations on tangents; what does not touch one happens in the enclosing trace."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.around = labels()
+
+    def close(self, invars: Sequence[Var], outs: Sequence[Any]) -> ClosedGraph:
+        """Return the graph, whose labels are those within the tape's: it is run elsewhere."""
+        if n := len(self.around):
+            self.eqns = [
+                replace(e, source=e.source.labelled(e.source.stack[n:])) for e in self.eqns
+            ]
+        return super().close(invars, outs)
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Record an operation on a tangent, or pass it on."""

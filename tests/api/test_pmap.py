@@ -205,6 +205,43 @@ def test_traced_once():
     assert len(count) == 2
 
 
+def test_disable_jit_runs_the_function_at_each_call():
+    """Under ``disable_jit`` each call runs the function, and gives what the compiled one does."""
+    count = []
+
+    def f(a, b, n, *, k):
+        count.append(1)
+        return a * b + n * k, fa.lax.psum(a, "i"), 3.0
+
+    layout = {"axis_name": "i", "in_axes": (0, None, None), "out_axes": (1, None, 0)}
+    mapped = fa.pmap(f, static_broadcasted_argnums=2, **layout)
+    a = np.arange(12, dtype=np.float32).reshape(4, 3)
+    b = a[0]
+    with scoped("effects", "off"):
+        compiled = mapped(a, b, 2, k=a)
+        assert len(count) == 1
+        with scoped("disable_jit", True):
+            for n in (2, 3):
+                for got, expected in zip(mapped(a, b, 2, k=a), compiled, strict=True):
+                    np.testing.assert_allclose(got, expected, rtol=1e-6)
+                assert len(count) == n
+    np.testing.assert_allclose(compiled[0], (a * b + 2 * a).swapaxes(0, 1), rtol=1e-6)
+    np.testing.assert_allclose(compiled[1], a.sum(0), rtol=1e-6)
+
+
+def test_what_knows_no_example_is_the_callers_under_disable_jit():
+    """Values kept of a run are no tracers of the map, as under JAX: Haiku keeps parameters so."""
+    kept = []
+
+    def f(x):
+        kept.append(fa.numpy.ones(3) * 2)
+        return x * kept[-1][0]
+
+    with scoped("effects", "off"), scoped("disable_jit", True):
+        fa.pmap(f)(X)
+    np.testing.assert_array_equal(kept[0], [2, 2, 2])
+
+
 def test_training_loop():
     """A thousand steps of descent on four devices end where descent on all the data ends."""
     rng = np.random.default_rng(0)

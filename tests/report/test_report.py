@@ -365,3 +365,30 @@ def test_loops_in_lanes_are_of_the_line_that_asked():
     facts = fa.explain(fa.vmap(count))(jnp.arange(4.0)).facts
     (select,) = (o for o in facts.operations if o.name == "select_n")
     assert select.place.function.endswith("count")
+
+
+def test_scopes_are_those_around_calls_loops_and_transforms():
+    """What is in a call or a loop is in the blocks around it too, and under its transforms."""
+
+    def inner(x):
+        with fa.named_scope("inner"):
+            return jnp.sin(x) * 2
+
+    def fun(x):
+        def body(c, a):
+            with fa.named_scope("body"):
+                return c * jnp.cos(a), None
+
+        with fa.named_scope("outer"):
+            return fa.lax.scan(body, jnp.float32(1), fa.jit(inner)(x))[0]
+
+    def scopes(f):
+        with fa.named_scope("of whoever looks"):
+            return {o.place.scope for o in fa.explain(f)(jnp.ones(64)).facts.operations}
+
+    blocks = {"outer", "outer/inner", "outer/body"}
+    assert scopes(fun) == blocks
+    ahead, back = (
+        {s.replace("outer", t) for s in blocks} for t in ("jvp(outer)", "transpose(jvp(outer))")
+    )
+    assert ahead | back >= scopes(fa.grad(fun)) >= ahead

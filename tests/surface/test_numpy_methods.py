@@ -260,3 +260,11 @@ def test_bytes_are_the_elements():
     """``bytes(x)`` is what lies in memory, as NumPy has it, and a length for an integer."""
     for x in (np.int32(3), np.arange(2, dtype=np.int16), np.ones(2, np.float32)):
         assert bytes(jnp.asarray(x)) == bytes(x)
+
+
+def test_completion_offers_what_arrays_of_jax_have():
+    """`dir` of an array, and of its class, lists no public name that JAX's arrays lack."""
+    import jax
+
+    x = jnp.ones(3)
+    assert {n for n in {*dir(x), *dir(type(x))} if n[0] != "_"} <= set(dir(jax.numpy.ones(3)))
