@@ -212,8 +212,7 @@ def _of_class(
         or name in (_declared(cls, "__dataclass_fields__") or ())  # the default of a field
     )
     made = resolver.describe(obj, spelled, "attribute", constant)
-    if not constant and made.kind in FINAL_KINDS:
-        made.constant = _is_final(cls, name)
+    _finally(made, cls, name)
     made = resolver.settled(made)
     if not user:
         made.ref = canonical(f"{module_of(cls)}.{cls.__qualname__}.{name}")
@@ -222,13 +221,15 @@ def _of_class(
     return made
 
 
-def _is_final(cls: type, name: str) -> bool:
-    """Say whether the source of a class binds an attribute once, and nothing there sets it."""
-    home = next(c for c in mro_of(cls) if name in space_of(c))
-    space = instance_dict(sys.modules.get(module_of(home))) or {}
-    file: Any = space.get("__file__")
-    tree = tree_of_file(file, space) if is_a(file, str) else None
-    return tree is not None and bound_in_class(tree, vars(type)["__qualname__"].__get__(home), name)
+def _finally(made: Value, cls: type, name: str) -> None:
+    """Take what a class, or one above, holds for constant if its source binds that once."""
+    if not made.constant and made.kind in FINAL_KINDS:
+        home = next(c for c in mro_of(cls) if name in space_of(c))
+        space = instance_dict(sys.modules.get(module_of(home))) or {}
+        file: Any = space.get("__file__")
+        tree = tree_of_file(file, space) if is_a(file, str) else None
+        path = _CALLED["__qualname__"].__get__(home)
+        made.constant = tree is not None and bound_in_class(tree, path, name)
 
 
 def _of_metaclass(
@@ -289,7 +290,7 @@ def _of_instance(
         return _opaque(spelled)
     if is_a(found, _PLAIN):
         return _slot(resolver, obj, found, spelled, value)
-    if static(class_of(found), "__get__") is not MISSING:
+    if binds := static(class_of(found), "__get__") is not MISSING:
         if not _is_harmless(class_of(found)) and (
             user or is_user_module(module_of(class_of(found)))
         ):
@@ -301,7 +302,10 @@ def _of_instance(
         if user and space:  # such as an enumeration's ``value``: it looks at what the object holds
             guards.add_contents(obj, name, mapping_of(space))
     constant = _is_fixed(value) or is_constant(name, _declared(cls, "__annotations__"))
-    return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
+    made = resolver.describe(found, spelled, "attribute", constant)
+    if user and not binds:
+        _finally(made, cls, name)
+    return resolver.settled(made)
 
 
 def _bound(resolver: Describer, found: Any, cls: type, spelled: str, value: Value) -> Value | None:
@@ -357,7 +361,10 @@ def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Valu
     if static(class_of(found), "__get__") is not MISSING:
         return None
     constant = is_constant(name, _declared(home, "__annotations__"))
-    return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
+    made = resolver.describe(found, spelled, "attribute", constant)
+    if is_user_module(module_of(home)):
+        _finally(made, home, name)
+    return resolver.settled(made)
 
 
 def _own(resolver: Describer, obj: Any, name: str, inner: Any, spelled: str, value: Value) -> Value:

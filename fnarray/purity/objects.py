@@ -131,7 +131,8 @@ def kind_of(obj: Any) -> str:
     if t in _KINDS:
         return _KINDS[t]
     if issubclass(t, type):
-        return "class"
+        # ``fnarray.numpy.float32`` and its kin have no instances: they make arrays when called.
+        return "function" if module_of(t) == "fnarray.numpy._dtypes" else "class"
     if issubclass(t, types.ModuleType):
         return "module"
     if issubclass(t, _FUNCTIONS) or t.__name__ in _COMPILED:
@@ -367,11 +368,6 @@ def canonical(ref: str) -> str:
         return _HOMES.get(ref, ref)
     head, dot, rest = ref.partition(".")
     return f"{_HOMES[head]}.{rest}" if head in _HOMES else ref
-
-
-def is_scalar_type(obj: Any) -> bool:
-    """Say whether an object is ``fnarray.numpy.float32`` or one of its kin, which make arrays."""
-    return module_of(class_of(obj)) == "fnarray.numpy._dtypes"
 
 
 def watched_by(obj: Any) -> str:

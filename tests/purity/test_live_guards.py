@@ -47,13 +47,20 @@ class Larger:
 
 class Model:
     RATE = 2.0
+    rate = 2.0
 
     def double(self, x):
         return x * 2
 
 
+class Inherits(Model):
+    def scaled(self, x):
+        return x * super().rate
+
+
 settings = Settings()
 model = Model()
+heir = Inherits()
 X = jnp.float32(1.0)
 ROW = jnp.ones(2)
 
@@ -67,6 +74,9 @@ READS = {
     "frozen object": (lambda x: x * settings.scale, {"settings": Settings(3.0)}),
     "class": (lambda x: x * Settings().scale, {"Settings": Larger}),
     "class constant": (lambda x: x * Model.RATE, (Model, "RATE", 3.0)),
+    "attribute of a class": (lambda x: x * model.rate, (Model, "rate", 3.0)),
+    "the same, inherited": (lambda x: x * heir.rate, (Model, "rate", 3.0)),
+    "the same, by super": (lambda x: heir.scaled(x), (Model, "rate", 3.0)),
     "method": (lambda x: model.double(x), (Model, "double", lambda self, x: x * 3)),
     "read-only mapping": (lambda x: x * TABLE["k"], (inner, "k", 3.0)),
     "builtin": (lambda x: x * len("ab"), {"len": lambda _: 3}),

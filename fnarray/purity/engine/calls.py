@@ -20,7 +20,6 @@ from ..known import (
     effect_of,
 )
 from ..literals import seeded, text_of
-from ..objects import is_scalar_type
 from ..rules import RULES
 from ..scopes import Frame
 from ..transforms import Transform, is_host_call, transform_of
@@ -348,7 +347,7 @@ def call_unknown(
         made = alike(engine, callee.bound, frame, node)
         if made is not None:
             return made
-    if callee.kind == "class" and not is_scalar_type(callee.obj):
+    if callee.kind == "class":
         return construct(engine, callee, None, args, keywords, frame, node)
     kind = "array" if ".numpy." in callee.ref else ""
     return Value(kind, frame.level) if kind else engine.unknown(frame.level)

@@ -29,9 +29,44 @@ def _local(name: str, made: str, body: str, read: str = "Q.k") -> dict[str, Row]
 
 
 _A = "class A:\n    k = 2.0\n    def m(self): return 2.0"
+_FINAL = (
+    "class A:\n    k = 2.0\n    def m(self): return self.k\nclass B(A):\n"
+    "    def up(self): return super().k\n    def m(self): return super().m()\na, b = A(), B()"
+)
+
+
+def _reads(reads: tuple[str, ...], *changes: str) -> dict[str, Row]:
+    """Return rows that read an attribute, bound once in the body of a class, in several ways."""
+    return {
+        name: row
+        for read in reads
+        for name, row in _each(f"attribute of a class: {read}", _FINAL, read, *changes).items()
+    }
+
+
 _B = "class B: pass\nb = B()\nclass A(abc.ABC): pass"
 
 ROWS: dict[str, Row] = {
+    **_reads(
+        ("a.k", "b.k", "a.m()", "b.m()", "b.up()", "A().k", "B().up()"),
+        "A.k = 3.0",
+        "A.k = property(lambda self: 3.0)",
+    ),
+    **_reads(
+        ("a.k", "b.k", "a.m()", "b.m()"),
+        "a.k = b.k = 3.0",
+        "vars(a)['k'] = vars(b)['k'] = 3.0",
+        "a.__class__ = b.__class__ = type('C', (B,), {'k': 3.0})",
+    ),
+    **_reads(
+        ("b.k", "b.m()"),
+        "B.k = 3.0",
+        "B.__getattribute__ = lambda self, name: 3.0 if name == 'k' else lambda: 3.0",
+    ),
+    **_reads(
+        ("b.k", "b.up()", "B().up()"),
+        "B.__bases__ = (type('C', (), {'k': 3.0, 'm': lambda self: 3.0}),)",
+    ),
     **_each("metaclass's attribute", _meta("K = 2.0"), "A.K", "M.K = 3.0", "A.K = 3.0"),
     **_each(
         "metaclass's call",
