@@ -53,7 +53,29 @@ class Model:
         return x * 2
 
 
+class OfClass:
+    """A property of a class, as libraries write it."""
+
+    def __init__(self, fun):
+        self.fun = fun
+
+    def __get__(self, obj, owner=None):
+        return self.fun(owner)
+
+
+class Factor:
+    value = 2.0
+
+    def __get__(self, obj, owner=None):
+        if obj is None:
+            return self
+        return self.value
+
+
 class Inherits(Model):
+    factor = Factor()
+    width = OfClass(lambda cls: cls.rate)
+
     def scaled(self, x):
         return x * super().rate
 
@@ -76,6 +98,12 @@ READS = {
     "class constant": (lambda x: x * Model.RATE, (Model, "RATE", 3.0)),
     "attribute of a class": (lambda x: x * model.rate, (Model, "rate", 3.0)),
     "the same, inherited": (lambda x: x * heir.rate, (Model, "rate", 3.0)),
+    "descriptor of a class": (lambda x: x * Inherits.width, (Model, "rate", 3.0)),
+    "descriptor of an object": (lambda x: x * heir.factor, (Factor, "value", 3.0)),
+    "what a descriptor is asked by": (
+        lambda x: x * heir.factor,
+        (Factor, "__get__", lambda self, obj, owner: 3.0),
+    ),
     "the same, by super": (lambda x: heir.scaled(x), (Model, "rate", 3.0)),
     "method": (lambda x: model.double(x), (Model, "double", lambda self, x: x * 3)),
     "read-only mapping": (lambda x: x * TABLE["k"], (inner, "k", 3.0)),

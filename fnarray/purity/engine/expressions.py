@@ -141,7 +141,8 @@ def _compare(engine: Engine, node: ast.Compare, frame: Frame) -> Value:
             use(engine, value, frame, right)
         protocols.compare(engine, way, left, value, frame, node)
         left = value
-    truth = protocols.presumed(engine, node, frame) if engine.resolver.presumes else None
+    asked = protocols.presumed if engine.resolver.presumes else protocols.is_none
+    truth = asked(engine, node, frame)
     if truth is None and engine.resolver.presumes and len(node.ops) == 1:
         truth = protocols.same_module(engine, node, frame)
     return engine.unknown(frame.level) if truth is None else truth
