@@ -84,6 +84,8 @@ settings = Settings()
 model = Model()
 heir = Inherits()
 X = jnp.float32(1.0)
+replacing = types.ModuleType("math")
+replacing.floor = lambda x: 3
 ROW = jnp.ones(2)
 
 #: A function, and how to rebind what it reads so that its result triples in place of doubling.
@@ -103,6 +105,11 @@ READS = {
     "what a descriptor is asked by": (
         lambda x: x * heir.factor,
         (Factor, "__get__", lambda self, obj, owner: 3.0),
+    ),
+    "module by its name": (lambda x: x * sys.modules[__name__].SCALE, {"SCALE": 3.0}),
+    "another in its place": (
+        lambda x: x * sys.modules["math"].floor(2.5),
+        (sys.modules, "math", replacing),
     ),
     "the same, by super": (lambda x: heir.scaled(x), (Model, "rate", 3.0)),
     "method": (lambda x: model.double(x), (Model, "double", lambda self, x: x * 3)),
