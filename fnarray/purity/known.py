@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import re
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Final
@@ -127,9 +126,6 @@ RESULTS: Final[dict[str, str]] = {
         "frozen",
     ),
 }  # fmt: skip
-
-#: `fnarray.numpy.float32` and its kin: what they make is an array.
-SCALAR_TYPE: Final = re.compile(r"(fnarray|jax)\.numpy\.(bool_?|u?int\d+|b?float\d\w*|complex\d+)")
 
 #: Unseeded, these read the system's entropy.
 SEEDED: Final = frozenset(

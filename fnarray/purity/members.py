@@ -32,7 +32,7 @@ from .objects import (
     space_of,
 )
 from .syntax import tree_of_file
-from .values import OUTSIDE, Value
+from .values import OUTSIDE, Value, numbered
 
 _LOOK_UP = vars(type)["__getattribute__"]
 _FINAL = re.compile(r"\bFinal\b")
@@ -201,7 +201,7 @@ def _of_class(
         return None  # a slot or a named tuple's field: what it reads is in the instance
     if static(class_of(found), "__get__") is not MISSING:
         mine = is_user_module(module_of(class_of(found))) and not _is_harmless(class_of(found))
-        return _opaque(spelled) if mine else None
+        return _described(resolver, found, cls, spelled, None) if mine else None
     try:
         obj = found if user else getattr(cls, name)
     except AttributeError:
@@ -212,8 +212,7 @@ def _of_class(
         or name in (_declared(cls, "__dataclass_fields__") or ())  # the default of a field
     )
     made = resolver.describe(obj, spelled, "attribute", constant)
-    if not constant and made.kind in FINAL_KINDS:
-        made.constant = _is_final(cls, name)
+    _finally(made, cls, name)
     made = resolver.settled(made)
     if not user:
         made.ref = canonical(f"{module_of(cls)}.{cls.__qualname__}.{name}")
@@ -222,13 +221,15 @@ def _of_class(
     return made
 
 
-def _is_final(cls: type, name: str) -> bool:
-    """Say whether the source of a class binds an attribute once, and nothing there sets it."""
-    home = next(c for c in mro_of(cls) if name in space_of(c))
-    space = instance_dict(sys.modules.get(module_of(home))) or {}
-    file: Any = space.get("__file__")
-    tree = tree_of_file(file, space) if is_a(file, str) else None
-    return tree is not None and bound_in_class(tree, vars(type)["__qualname__"].__get__(home), name)
+def _finally(made: Value, cls: type, name: str) -> None:
+    """Take what a class, or one above, holds for constant if its source binds that once."""
+    if not made.constant and made.kind in FINAL_KINDS:
+        home = next(c for c in mro_of(cls) if name in space_of(c))
+        space = instance_dict(sys.modules.get(module_of(home))) or {}
+        file: Any = space.get("__file__")
+        tree = tree_of_file(file, space) if is_a(file, str) else None
+        path = _CALLED["__qualname__"].__get__(home)
+        made.constant = tree is not None and bound_in_class(tree, path, name)
 
 
 def _of_metaclass(
@@ -271,7 +272,8 @@ def _of_instance(
     space = instance_dict(obj)
     user = is_user_module(module_of(cls))
     found = static(cls, name)
-    if space is not None and name in space and not is_a(found, property):
+    first = is_a(found, property) or _decides(resolver, found)
+    if space is not None and name in space and not first:
         return _own(resolver, obj, name, space[name], spelled, value)
     if name == "__dict__" or found is MISSING:
         if user or is_a(obj, types.FunctionType):
@@ -280,7 +282,7 @@ def _of_instance(
         return _opaque(spelled) if user and answers_itself(cls) else None
     if user:
         guards.add_static(cls, name, found)
-        if space is not None and not is_a(found, property):
+        if space is not None and not first:
             guards.add_state(obj, name, MISSING)
     made = _bound(resolver, found, cls, spelled, value)
     if made is not None:
@@ -289,11 +291,11 @@ def _of_instance(
         return _opaque(spelled)
     if is_a(found, _PLAIN):
         return _slot(resolver, obj, found, spelled, value)
-    if static(class_of(found), "__get__") is not MISSING:
+    if binds := static(class_of(found), "__get__") is not MISSING:
         if not _is_harmless(class_of(found)) and (
             user or is_user_module(module_of(class_of(found)))
         ):
-            return _opaque(spelled)  # a descriptor of the user's, or that calls what is
+            return _described(resolver, found, cls, spelled, value)
         try:
             found = getattr(obj, name)
         except Exception:  # a library's descriptor may raise anything: nothing is known then
@@ -301,7 +303,10 @@ def _of_instance(
         if user and space:  # such as an enumeration's ``value``: it looks at what the object holds
             guards.add_contents(obj, name, mapping_of(space))
     constant = _is_fixed(value) or is_constant(name, _declared(cls, "__annotations__"))
-    return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
+    made = resolver.describe(found, spelled, "attribute", constant)
+    if user and not binds:
+        _finally(made, cls, name)
+    return resolver.settled(made)
 
 
 def _bound(resolver: Describer, found: Any, cls: type, spelled: str, value: Value) -> Value | None:
@@ -327,6 +332,36 @@ def _bound(resolver: Describer, found: Any, cls: type, spelled: str, value: Valu
         made = resolver.describe(found, spelled, "attribute", True, bound=value)
         return made if made.function is not None else None
     return None
+
+
+def _described(
+    resolver: Describer, found: Any, cls: type, spelled: str, value: Value | None
+) -> Value:
+    """Return a descriptor of the user's as what it is asked by, for an object or for the class."""
+    kind = class_of(found)
+    look = static(kind, "__get__")
+    entered = is_a(look, types.FunctionType) and is_user_file(look.__code__.co_filename)
+    if not entered or is_strange(kind):
+        return _opaque(spelled)
+    resolver.guards.add_static(kind, "__get__", look)
+    held = resolver.describe(found, spelled, "attribute", True)
+    asked = resolver.describe(look, f"{spelled}.__get__", "attribute", True, bound=held)
+    given = (
+        value or Value("scalar", OUTSIDE, obj=None, constant=True),
+        resolver.describe(cls, _CALLED["__name__"].__get__(cls), "attribute", True),
+    )
+    return Value("descriptor", OUTSIDE, name=spelled, bound=asked, fields=numbered(given))
+
+
+def _decides(resolver: Describer, found: Any) -> bool:
+    """Say whether a descriptor of the user's goes before what an object itself holds."""
+    kind = class_of(found)
+    if found is MISSING or _is_harmless(kind) or not is_user_module(module_of(kind)):
+        return False
+    put = {name: static(kind, name) for name in ("__set__", "__delete__")}
+    for name, method in put.items():
+        resolver.guards.add_static(kind, name, method)
+    return any(method is not MISSING for method in put.values())
 
 
 def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Value | None:
@@ -355,9 +390,13 @@ def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Valu
     if made is not None:
         return made
     if static(class_of(found), "__get__") is not MISSING:
-        return None
+        mine = is_user_module(module_of(class_of(found))) and not _is_harmless(class_of(found))
+        return _described(resolver, found, cls, spelled, value) if mine else None
     constant = is_constant(name, _declared(home, "__annotations__"))
-    return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
+    made = resolver.describe(found, spelled, "attribute", constant)
+    if is_user_module(module_of(home)):
+        _finally(made, home, name)
+    return resolver.settled(made)
 
 
 def _own(resolver: Describer, obj: Any, name: str, inner: Any, spelled: str, value: Value) -> Value:

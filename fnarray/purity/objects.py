@@ -131,7 +131,8 @@ def kind_of(obj: Any) -> str:
     if t in _KINDS:
         return _KINDS[t]
     if issubclass(t, type):
-        return "class"
+        # ``fnarray.numpy.float32`` and its kin have no instances: they make arrays when called.
+        return "function" if module_of(t) == "fnarray.numpy._dtypes" else "class"
     if issubclass(t, types.ModuleType):
         return "module"
     if issubclass(t, _FUNCTIONS) or t.__name__ in _COMPILED:

@@ -175,14 +175,18 @@ class LiveResolver:
             if obj is None:
                 return None
             if is_user_module(value.ref):  # anybody may put another in its place
-                found, ref, same = obj, value.ref, sys.modules.get
-                self.guards.add_contents(sys.modules, ref, lambda: same(ref) is found)
+                self._add_loaded(value.ref, obj)
         if not is_a(obj, types.ModuleType):
             return attribute(self, obj, name, value)
         key = id(obj), f"{value.name}.{name}"
         if key not in self._names:
             self._names[key] = attribute(self, obj, name, value)
         return self._names[key]
+
+    def _add_loaded(self, name: str, module: Any) -> None:
+        """Guard which module is loaded under a name."""
+        look_up = sys.modules.get
+        self.guards.add_contents(sys.modules, name, lambda: look_up(name) is module)
 
     def inherited(self, owner: Value, receiver: Value, name: str) -> Value | None:
         """Return what ``super()`` finds by a name, in a method of a class, bound to the object."""
@@ -281,6 +285,9 @@ class LiveResolver:
             member = value.obj._member_map_.get(index) if type(index) is str else None
             spelled = f"{value.name}[{index!r}]"
             return None if member is None else self.describe(member, spelled, "attribute", True)
+        if value.obj is sys.modules and is_a(index, str):
+            self._add_loaded(index, module := sys.modules.get(index))
+            return self.describe(module, index) if is_a(module, types.ModuleType) else None
         parts = behind(value.obj)
         if _is_plain(parts):
             try:

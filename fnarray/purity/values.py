@@ -203,7 +203,7 @@ class Value:
             return False
         if self.level == OUTSIDE:
             known = self.constant and not self.rebound and self.obj is not ABSENT
-            idle = known and self.kind == "scalar" and not isinstance(self.obj, bool)
+            idle = known and self.kind == "scalar" and not self.decides()
         else:
             idle = self.kind in ("", "array")
         return idle and all(one.is_idle() for one in self.others)
@@ -215,6 +215,14 @@ class Value:
     def same(self, other: Value) -> bool:
         """Say whether both stand for the same object, as far as anybody can tell."""
         return self is other or self.identity() == other.identity()
+
+    def decides(self) -> bool:
+        """Say whether a test of it goes one way: it is True, False or None."""
+        return any(self.obj is one for one in (True, False, None))
+
+    def stays(self, before: Value) -> bool:
+        """Say whether a pass through a loop leaves what a name stood for, and where tests go."""
+        return self.same(before) and (len(self.others) == len(before.others) or not self.decides())
 
     def __repr__(self) -> str:
         shown = ((s, getattr(self, s)) for s in ("kind", "level", "name", "ref", "argument"))

@@ -194,6 +194,11 @@ def test_the_command_takes_the_level(tmp_path, monkeypatch, capsys):
     assert main(["--no-cache", "--isolated", "--format", "json", "--presumed", "."]) == 1
     (row,) = json.loads(capsys.readouterr().out)
     assert row["presumed"] is True
+    main(["--no-cache", "--isolated", "--format", "sarif", "--presumed", "."])
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert [one["level"] for one in run["results"]] == ["note"]
+    main(["--no-cache", "--isolated", "--format", "github", "--presumed", "."])
+    assert capsys.readouterr().out.startswith("::notice file=a.py,")
     (tmp_path / "pyproject.toml").write_text("[tool.fnarray.lint]\npresumed = true\n")
     assert main(["-q", "."]) == 1
     assert main(["-q", "."]) == 1  # from the cache

@@ -265,6 +265,34 @@ def test_fields_of_an_instance_made_here_are_its_own(cls):
     assert check(swapped) == []
 
 
+FLAG, NOTHING, SEEN = True, None, []
+
+
+def test_what_a_loop_rebinds_sends_a_test_both_ways():
+    """Which way a test goes at first does not tell which way it goes in the next round."""
+
+    def by_truth(x):
+        first = FLAG
+        for _ in range(3):
+            if first:
+                first = False
+            else:
+                SEEN.append(1)
+        return x
+
+    def by_none(x):
+        last = NOTHING
+        while True:
+            if last is not None:
+                SEEN.append(last)
+                break
+            last = 1.0
+        return x
+
+    for f in (by_truth, by_none):
+        assert [one.name for one in check(f)] == ["captured-mutation"]
+
+
 def test_engine_needs_only_the_standard_library():
     """The linter runs where neither NumPy nor Numba is installed."""
     folder = Path(fnarray.__file__).parent

@@ -47,14 +47,45 @@ class Larger:
 
 class Model:
     RATE = 2.0
+    rate = 2.0
 
     def double(self, x):
         return x * 2
 
 
+class OfClass:
+    """A property of a class, as libraries write it."""
+
+    def __init__(self, fun):
+        self.fun = fun
+
+    def __get__(self, obj, owner=None):
+        return self.fun(owner)
+
+
+class Factor:
+    value = 2.0
+
+    def __get__(self, obj, owner=None):
+        if obj is None:
+            return self
+        return self.value
+
+
+class Inherits(Model):
+    factor = Factor()
+    width = OfClass(lambda cls: cls.rate)
+
+    def scaled(self, x):
+        return x * super().rate
+
+
 settings = Settings()
 model = Model()
+heir = Inherits()
 X = jnp.float32(1.0)
+replacing = types.ModuleType("math")
+replacing.floor = lambda x: 3
 ROW = jnp.ones(2)
 
 #: A function, and how to rebind what it reads so that its result triples in place of doubling.
@@ -67,6 +98,20 @@ READS = {
     "frozen object": (lambda x: x * settings.scale, {"settings": Settings(3.0)}),
     "class": (lambda x: x * Settings().scale, {"Settings": Larger}),
     "class constant": (lambda x: x * Model.RATE, (Model, "RATE", 3.0)),
+    "attribute of a class": (lambda x: x * model.rate, (Model, "rate", 3.0)),
+    "the same, inherited": (lambda x: x * heir.rate, (Model, "rate", 3.0)),
+    "descriptor of a class": (lambda x: x * Inherits.width, (Model, "rate", 3.0)),
+    "descriptor of an object": (lambda x: x * heir.factor, (Factor, "value", 3.0)),
+    "what a descriptor is asked by": (
+        lambda x: x * heir.factor,
+        (Factor, "__get__", lambda self, obj, owner: 3.0),
+    ),
+    "module by its name": (lambda x: x * sys.modules[__name__].SCALE, {"SCALE": 3.0}),
+    "another in its place": (
+        lambda x: x * sys.modules["math"].floor(2.5),
+        (sys.modules, "math", replacing),
+    ),
+    "the same, by super": (lambda x: heir.scaled(x), (Model, "rate", 3.0)),
     "method": (lambda x: model.double(x), (Model, "double", lambda self, x: x * 3)),
     "read-only mapping": (lambda x: x * TABLE["k"], (inner, "k", 3.0)),
     "builtin": (lambda x: x * len("ab"), {"len": lambda _: 3}),

@@ -13,7 +13,6 @@ from ..known import (
     MUTATING_FUNCTIONS_ATTR,
     OUT_AT,
     RESULTS,
-    SCALAR_TYPE,
     SEEDED,
     SHALLOW,
     VIEWS,
@@ -348,7 +347,7 @@ def call_unknown(
         made = alike(engine, callee.bound, frame, node)
         if made is not None:
             return made
-    if callee.kind == "class" and not SCALAR_TYPE.fullmatch(callee.ref):
+    if callee.kind == "class":
         return construct(engine, callee, None, args, keywords, frame, node)
     kind = "array" if ".numpy." in callee.ref else ""
     return Value(kind, frame.level) if kind else engine.unknown(frame.level)

@@ -141,7 +141,8 @@ def _compare(engine: Engine, node: ast.Compare, frame: Frame) -> Value:
             use(engine, value, frame, right)
         protocols.compare(engine, way, left, value, frame, node)
         left = value
-    truth = protocols.presumed(engine, node, frame) if engine.resolver.presumes else None
+    asked = protocols.presumed if engine.resolver.presumes else protocols.is_none
+    truth = asked(engine, node, frame)
     if truth is None and engine.resolver.presumes and len(node.ops) == 1:
         truth = protocols.same_module(engine, node, frame)
     return engine.unknown(frame.level) if truth is None else truth
@@ -240,8 +241,10 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
     if isinstance(node.slice, ast.Slice):
         return take_slice(engine, base, frame, node)
     protocols.ask(engine, at, protocols.INDEX, frame, node.slice)
-    if base.ref == "sys.modules" and not base.kind and at.obj.__class__ is str:
-        own = engine.resolver.item(base, at.obj)
+    index = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    if base.ref == "sys.modules":
+        name = at.obj if index is None and at.constant else index
+        own = engine.resolver.item(base, name) if name.__class__ is str else None
         if own is not None:
             return own.but(name=ast.unparse(node))
     found = protocols.ask(engine, base, ("__getitem__", "__missing__"), frame, node, [at])
@@ -251,7 +254,6 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
     for one in base.each():
         if one.level == OUTSIDE and one.kind == "iterator":  # of ``np.nditer``: where it stands
             use(engine, one, frame, node)
-    index = node.slice.value if isinstance(node.slice, ast.Constant) else None
     return take_item(engine, base, frame, index)
 
 

@@ -158,6 +158,8 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
         return Value(kind, OUTSIDE, name=name, bound=one, origin=one.origin, constant=True)
     if value.kind == "property" and (one.kind != "class" or value.bound is not None):
         return engine.call(value.but(kind="function"), [], {}, frame, node)
+    if value.kind == "descriptor":
+        return _ask_descriptor(engine, value, frame, node)
     if value.kind == "answer" and value.bound is not None:  # what a module's ``__getattr__`` gives
         asked = Value("scalar", frame.level, obj=value.obj)
         return engine.call(value.bound, [asked], {}, frame, node)
@@ -199,11 +201,22 @@ def _bound_to(engine: Engine, one: Value, value: Value, frame: Frame, node: ast.
     """Return what the class of an object made in the trace has, as the object's own."""
     if value.kind == "property":
         return engine.call(value.but(kind="function", bound=one), [], {}, frame, node)
+    if value.kind == "descriptor":
+        return _ask_descriptor(engine, value, frame, node, one)
     if value.kind == "function" and value.holder != "static":
         value = value.but(bound=one)
     if value.level == OUTSIDE and value.kind != "function":
         return from_outside(engine, value, frame, node)
     return value
+
+
+def _ask_descriptor(
+    engine: Engine, value: Value, frame: Frame, node: ast.AST, one: Value | None = None
+) -> Value:
+    """Return what the ``__get__`` of a descriptor gives, of the object given if not of its own."""
+    obj, owner = (value.fields or {}).values()
+    assert value.bound is not None
+    return engine.call(value.bound, [one or obj, owner], {}, frame, node)
 
 
 def _of_class(engine: Engine, cls: Value, attr: str) -> Value | None:
@@ -276,4 +289,6 @@ def super_attribute(
         return None
     if found.kind == "property":
         return engine.call(found.but(kind="function"), [], {}, frame, node)
+    if found.kind == "descriptor":
+        return _ask_descriptor(engine, found, frame, node)
     return from_outside(engine, found, frame, node)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from .. import rules
 from ..literals import handler_of, spells_text
 from ..scopes import Frame
-from ..values import CONTAINERS, OUTSIDE, Value, join
+from ..values import ABSENT, CONTAINERS, OUTSIDE, Value, join
 from .entry import LITERAL, OPTIONAL, body_of
 from .machine import Engine
-from .ownership import leak, read, use
+from .ownership import is_known, leak, read, use
 from .parts import take_attribute
 
 _BINARY = {
@@ -261,6 +261,27 @@ def presumed(engine: Engine, node: ast.Compare, frame: Frame) -> Value | None:
     if same is None:
         return None
     return Value("scalar", frame.level, obj=same is isinstance(op, (ast.Is, ast.Eq)))
+
+
+def is_none(engine: Engine, node: ast.Compare, frame: Frame) -> Value | None:
+    """Return the truth of ``x is None`` where guards tell which object it is."""
+    match node:
+        case ast.Compare(
+            left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op],
+            comparators=[ast.Constant(value=None)],
+        ):  # fmt: skip
+            left = frame.env.get(name)
+        case _:
+            return None
+    if left is None or left.others or left.argument:
+        return None
+    if left.level == OUTSIDE:
+        known = left.constant or (left.kind == "instance" and is_known(left))
+        none = left.obj is None
+        known = known and left.obj is not ABSENT
+    else:
+        known, none = left.kind in _THERE, False
+    return Value("scalar", frame.level, obj=none is isinstance(op, ast.Is)) if known else None
 
 
 def same_module(engine: Engine, node: ast.Compare, frame: Frame) -> Value | None:

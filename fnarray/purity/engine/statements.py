@@ -80,7 +80,7 @@ def loop(engine: Engine, frame: Frame, body: list[ast.stmt], start: Any) -> None
         engine.block(body, frame)
         after = merged([before, frame.env])
         settled = kept == engine.kept and all(
-            value.is_idle() if (was := before.get(name)) is None else value.same(was)
+            value.is_idle() if (was := before.get(name)) is None else value.stays(was)
             for name, value in after.items()
         )
         frame.env = before = after

@@ -375,9 +375,11 @@ class StaticResolver:
         # The classes of an enumeration library, say, cannot be seen through; they are no variables.
         fixed = instance_kind(self.project, owner) != "instance"
         tree = owner.module.source.tree
-        if not fixed and value.kind == "class" and inner.kind in ("scalar", "ndarray") and tree:
-            path = owner.qualname
-            fixed = bound_in_class(tree, path, name)
+        if not fixed and inner.kind in ("scalar", "ndarray") and tree:
+            # A class below it, in another file, may set it of each object.
+            below = self._classes.get(value.ref, owner)
+            fixed = bound_in_class(tree, owner.qualname, name)
+            fixed = fixed and not assigned(self.project, below, name)
         return inner.but(holder="attribute", constant=inner.constant or fixed, home=owner)
 
     def _instance_attribute(

@@ -817,3 +817,23 @@ def scalar_types(x):
     if jnp.int32(3).dtype != jnp.int32:
         return x
     return jnp.float32(x).reshape(-1) + jnp.int32(3).reshape(1)
+
+
+class Bound:
+    rate = 2.0
+
+    def scaled(self, x):
+        return x * self.rate
+
+
+class Heir(Bound):
+    def raised(self, x):
+        return x + super().rate
+
+
+bound, heir = Bound(), Heir()
+
+
+@jit
+def attributes_that_a_class_binds_once(x):
+    return bound.scaled(x) * heir.raised(x) * heir.rate + bound.rate

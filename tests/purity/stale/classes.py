@@ -29,9 +29,82 @@ def _local(name: str, made: str, body: str, read: str = "Q.k") -> dict[str, Row]
 
 
 _A = "class A:\n    k = 2.0\n    def m(self): return 2.0"
+_ASKED = (
+    "class D:\n    k = 1.0\n    def __init__(self, f): self.f = f\n"
+    "    def __get__(self, o, t): return self.k * self.f(t)\n"
+    "class A:\n    rate = 2.0\n    d = D(lambda t: t.rate)\n"
+    "class B(A):\n    def up(self): return super().d\na, b = A(), B()"
+)
+_FINAL = (
+    "class A:\n    k = 2.0\n    def m(self): return self.k\nclass B(A):\n"
+    "    def up(self): return super().k\n    def m(self): return super().m()\na, b = A(), B()"
+)
+
+
+def _reads(reads: tuple[str, ...], *changes: str) -> dict[str, Row]:
+    """Return rows that read an attribute, bound once in the body of a class, in several ways."""
+    return {
+        name: row
+        for read in reads
+        for name, row in _each(f"attribute of a class: {read}", _FINAL, read, *changes).items()
+    }
+
+
 _B = "class B: pass\nb = B()\nclass A(abc.ABC): pass"
 
 ROWS: dict[str, Row] = {
+    **_reads(
+        ("a.k", "b.k", "a.m()", "b.m()", "b.up()", "A().k", "B().up()"),
+        "A.k = 3.0",
+        "A.k = property(lambda self: 3.0)",
+    ),
+    **_reads(
+        ("a.k", "b.k", "a.m()", "b.m()"),
+        "a.k = b.k = 3.0",
+        "vars(a)['k'] = vars(b)['k'] = 3.0",
+        "a.__class__ = b.__class__ = type('C', (B,), {'k': 3.0})",
+    ),
+    **_reads(
+        ("b.k", "b.m()"),
+        "B.k = 3.0",
+        "B.__getattribute__ = lambda self, name: 3.0 if name == 'k' else lambda: 3.0",
+    ),
+    **_reads(
+        ("b.k", "b.up()", "B().up()"),
+        "B.__bases__ = (type('C', (), {'k': 3.0, 'm': lambda self: 3.0}),)",
+    ),
+    **{
+        name: row
+        for read in ("a.d", "A.d", "b.d", "B.d", "b.up()", "A().d", "getattr(a, 'd')")
+        for name, row in _each(
+            f"descriptor: {read}",
+            _ASKED,
+            read,
+            "D.__get__ = lambda self, o, t: 3.0",
+            "D.__get__.__code__ = (lambda self, o, t: 3.0).__code__",
+            "A.d = 3.0",
+            "D.k = 3.0",
+            "vars(A)['d'].k = 3.0",
+            "A.d = type('E', (D,), {'k': 3.0})(lambda t: 1.0)",
+            "vars(A)['d'].__class__ = type('E', (D,), {'k': 3.0})",
+            "vars(A)['d'].f = lambda t: 1.5",
+            "A.rate = 1.5",
+        ).items()
+    },
+    **_each(
+        "descriptor before the object's own",
+        _ASKED + "\nvars(a)['d'] = 3.0\nD.__set__ = lambda self, o, v: None",
+        "a.d",
+        "del D.__set__",
+        "D.k = 3.0",
+    ),
+    **_each(
+        "descriptor behind the object's own",
+        _ASKED,
+        "a.d",
+        "vars(a)['d'] = 3.0",
+        "vars(a)['d'] = 3.0; D.__delete__ = lambda self, o: None; D.k = 3.0",
+    ),
     **_each("metaclass's attribute", _meta("K = 2.0"), "A.K", "M.K = 3.0", "A.K = 3.0"),
     **_each(
         "metaclass's call",

@@ -13,6 +13,24 @@ def _name(name: str, setup: str, reads: str, *changes: str) -> dict[str, Row]:
 _MODULE = "import sys\ncfg = types.ModuleType('cfg_of_row'); sys.modules['cfg_of_row'] = cfg; cfg.K = 2.0; cfg.k = 2.0\ncfg.g = lambda: 2.0\n"
 
 ROWS: dict[str, Row] = {
+    **{
+        name: row
+        for change in (
+            "cfg.K = 3.0; cfg.g = lambda: 3.0",
+            "sys.modules['cfg_of_row'] = types.SimpleNamespace(K=3.0, g=lambda: 3.0)",
+            "new = sys.modules['cfg_of_row'] = types.ModuleType('new'); new.K = 3.0; new.g = lambda: 3.0",
+            "cfg = types.ModuleType('n'); cfg.K = 3.0; cfg.g = lambda: 3.0; sys.modules.update(cfg_of_row=cfg)",
+        )
+        for name, row in rows(
+            f"module by its name <- {change[:40]}",
+            _MODULE + "name = NAME = 'cfg_of_row'",
+            change,
+            "sys.modules['cfg_of_row'].K",
+            "sys.modules['cfg_of_row'].g()",
+            "sys.modules[NAME].K",
+            "sys.modules[name].g()",
+        ).items()
+    },
     **_name("number", "k = 2.0", "k", "k = 3.0", "globals()['k'] = 3.0", "globals().update(k=3.0)"),
     **_name("constant", "K = 2.0", "K", "K = 3.0"),
     **_name("string", "k = 'aa'", "len(k)", "k = 'aaa'"),

@@ -17,7 +17,7 @@ def _property(text: str) -> str:
 
 
 def github(report: Report, out: TextIO) -> None:
-    """Write one ``::error`` line per finding."""
+    """Write one line per finding: ``::error``, or ``::notice`` for what is presumed."""
     for f in report.findings:
         file = relative(f.file, report.root)
         fields = {"file": file, "line": f.line, "col": f.column, "endLine": f.end_line}
@@ -28,4 +28,5 @@ def github(report: Report, out: TextIO) -> None:
         place = report.shown(f).removeprefix(f.file).removeprefix(":")
         reached = f" (reached by {' -> '.join(f.path)})" if len(f.path) > 1 else ""
         message = f"{file}:{place}: {f.code} [{f.name}] {f.message}{reached}. {f.repair}"
-        out.write(f"::error {text}::{_data(message)}\n")
+        level = "notice" if f.presumed else "error"
+        out.write(f"::{level} {text}::{_data(message)}\n")

@@ -71,7 +71,7 @@ def sarif(report: Report, out: TextIO) -> None:
             {
                 "ruleId": f.code,
                 "ruleIndex": index[f.code],
-                "level": "error",
+                "level": "note" if f.presumed else "error",
                 "message": {"text": f"{f.message}.{reached} {f.repair}"},
                 "locations": [_location(f, report.root)],
                 "partialFingerprints": {"fnarray/v1": mark},
