@@ -15,7 +15,7 @@ import numpy as np
 from .. import lax
 from ..api.batching import vmap
 from ..core.array import Array
-from ..core.dtypes import uint32
+from ..core.dtypes import is_integer, uint32
 from ..ops.kit.canonical import as_array
 from ..ops.kit.registry import registry
 from ..ops.random_bits import UINT
@@ -135,15 +135,41 @@ def random_seed(seeds: Any, impl: Any) -> PRNGKeyArray:
     Returns
     -------
     PRNGKeyArray
+
+    Raises
+    ------
+    ValueError
+        No generator has the name.
+    TypeError
+        A seed is no integer.
     """
     impl = check_impl(impl)
     # A Python integer has 64 bits first: hashes of Python objects are seeds too.
     seeds = as_array(np.int64(seeds) if isinstance(seeds, int) else seeds)
+    if not is_integer(seeds.dtype):
+        raise TypeError(f"random_seed: seeds must be integers, got {seeds.aval.str_short()}.")
     return wrap(GENERATORS[impl].seed(seeds), impl)
 
 
 def seed_with_impl(impl: Any, seed: Any) -> PRNGKeyArray:
-    """Make a key of a generator: `random_seed`, its arguments the other way round."""
+    """Make a key of a generator, as `random_seed` does.
+
+    Parameters
+    ----------
+    impl : generator, its name, or a key dtype
+    seed : int or integer array
+
+    Returns
+    -------
+    PRNGKeyArray
+
+    Raises
+    ------
+    ValueError
+        No generator has the name.
+    TypeError
+        A seed is no integer.
+    """
     return random_seed(seed, impl)
 
 
