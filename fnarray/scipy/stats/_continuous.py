@@ -46,7 +46,7 @@ uniform = continuous(
     "1 / scale for 0 <= z <= 1",
     f"{CUD} 26",
     logpdf=plain(_uniform_logpdf),
-    cdf=lambda z: jnp.clip(*strong_operands("uniform.cdf", z), 0, 1),
+    cdf=lambda z: jnp.clip(strong_operands("uniform.cdf", z)[0], 0, 1),
     ppf=on(unit, lambda q: q, np.nan),
 )
 
