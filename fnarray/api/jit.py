@@ -25,7 +25,6 @@ import numpy as np
 from ..config import SETTINGS, Effects, config
 from ..config import effects as effects_scope
 from ..control.admission import admit
-from ..control.refs import give_back, values_of
 from ..control.signature import (
     Signature,
     Statics,
@@ -42,11 +41,10 @@ from ..core import tree
 from ..core.array import ArrayElsewhere, ArrayImpl, ArrayPlaced, default, stays_on_host
 from ..core.avals import ShapedArray
 from ..core.callables import SignatureOf, is_generator_function, take_name
-from ..core.graph import eval_graph
 from ..core.keep import kept_with
 from ..core.source import boundary, tidy
 from ..core.surgery import says_places
-from ..core.trace import bind, state
+from ..core.trace import state
 from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, caller
@@ -197,9 +195,7 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
 
     def _run(self, args: tuple, kwargs: dict[str, Any], token: int) -> Any:
         if config.disable_jit:
-            statics = self._split(args, kwargs)[2]
-            with admit(self.__wrapped__, "jit", statics=statics):
-                return self.__wrapped__(*args, **kwargs)
+            return self._as_it_is(args, kwargs)
         programs = self._programs
         if not programs.guards.holds():
             programs.clear()
@@ -216,7 +212,7 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
                 return run(*map(buffer_of, args, avals))
         leaves, signature = self._signature_of(args, kwargs)
         if state.trace is not None:
-            return self._record(self._traced(signature), leaves)
+            return self._record(self._traced(signature), leaves, args, kwargs)
         spec, avals, statics = signature
         number = programs.numbers.get((spec, statics))
         if number is None:
@@ -245,6 +241,10 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             # After the program is stored: whoever clears in between clears it, too.
             programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
+
+    def _as_it_is(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        with admit(self.__wrapped__, "jit", statics=self._split(args, kwargs)[2]):
+            return self.__wrapped__(*args, **kwargs)
 
     def _where(self, leaves: Sequence[Any]) -> devices.Device | None:
         """Return the GPU that a call runs on; None for the processor."""
@@ -306,19 +306,18 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             run = rechecked(run, self.__wrapped__, signature, t)
         return run, t.guards
 
-    def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
+    def _record(self, t: Traced, leaves: Sequence[Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         """Record the call in the trace in progress."""
+        from ..control.call import call  # and the transforms' rules for it: 10 ms
+        from ..control.in_place import runs_in_place
+
+        if runs_in_place(t):
+            return self._as_it_is(args, kwargs)
         if config.recheck != "off":
             from ..control.recheck import compared
 
             compared(self._calls, self.__wrapped__, t)
-        if not self._inline:
-            from ..control.call import call  # and the transforms' rules for it: 10 ms
-
-            return call(t, leaves)
-        operands = [*t.consts, *leaves]
-        outs = eval_graph(t.closed.jaxpr, (), values_of(operands), bind)
-        return t.out_spec.unflatten(give_back(operands, t.written, outs))
+        return call(t, leaves, inline=self._inline)
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict, Statics]:
         """Part arguments into traced ones and static ones; raise `ValueError` for those unfit."""

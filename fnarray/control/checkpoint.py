@@ -23,6 +23,8 @@ from ..ops.kit.rules import ELEMENTWISE_BATCH
 from ..transforms.graphs import linearize_graph
 from . import checkpoint_rules
 from ._bodies import Holding, holding
+from .admission import admit
+from .in_place import runs_in_place
 from .refs import give_back, values_of
 from .signature import (
     Signature,
@@ -146,6 +148,9 @@ def _checkpointed(
             t = trace(fun, signature._replace(statics=()), user="checkpoint", call=whole)
         else:
             t = traced(fun, signature, user="checkpoint")
+        if runs_in_place(t):
+            with admit(fun, "checkpoint", statics=statics):
+                return fun(*args, **kwargs)
         operands = [*t.consts, *leaves]
         outs = bind(remat_p, *values_of(operands), jaxpr=t.closed, **params)
         return t.out_spec.unflatten(give_back(operands, t.written, outs))

@@ -30,6 +30,7 @@ from .flow import (
     with_common_consts,
     with_common_writes,
 )
+from .in_place import runs_in_place
 from .refs import give_back, values_of
 from .signature import Signature, spec_of_call
 from .tracing import traced
@@ -255,6 +256,10 @@ def _choose(
     signature = Signature(spec_of_call(*args), avals)
     ts = [traced(fun, signature, user=where) for fun in funs]
     check_same_results(where, funs, names, ts)
+    if runs_in_place(*ts) and not isinstance(index, Tracer):
+        chosen = funs[order[int(index)]]
+        with admit(chosen, where):
+            return chosen(*args)
     consts, graphs = with_common_consts(ts)
     given = [*consts, *leaves]
     check_distinct(ts[0].name, where, given, len(consts))

@@ -24,6 +24,7 @@ from ..ops.kit.rules import add_tangents, instantiate
 from .admission import admit, guard_rules
 from .custom_args import Arguments, result
 from .custom_rules import JVPCall, JVPRule, VJPCall
+from .in_place import RulesOfRefs
 from .signature import abstract, fun_name, fun_text
 
 __all__: list[str] = []
@@ -476,7 +477,8 @@ class custom_vjp(_Custom[R, P]):  # noqa: N801, JAX's name
         run, forward, operands = call.run, call.forward, given.take()
         if given.refs and type(state.trace) is GraphTrace:
             # No graph holds a Ref: the function is laid out, and its results have no derivative.
-            run, forward, operands = _same, call.refuse, call.run(*operands)
+            rules = RulesOfRefs(fun_text(self.fun))
+            run, forward, operands = _same, rules, call.run(*operands)
         outs = call_custom(VJPCall(run, forward, names, self.symbolic_zeros), operands)
         return call.out_spec.unflatten([as_array(x) for x in outs])
 
@@ -518,14 +520,6 @@ class _VJPCall(_CustomCall):
             return self.back(res_spec.unflatten(every), spec, cts, avals)
 
         return outs, residuals, back
-
-    def refuse(self, *_: Any) -> Any:
-        """Say that the function was traced before it is differentiated, and had Refs."""
-        raise NotImplementedError(
-            f"custom_vjp: {fun_text(self.custom.fun)} takes a Ref, and was traced into a graph "
-            "(by jit, scan, ...) that is differentiated now. Differentiate inside: "
-            "jit(grad(f)), not grad(jit(f))."
-        )
 
     def back(self, residuals: Any, spec: Any, cts: Sequence[Any], avals: Sequence[Any]) -> Any:
         """Run the backward rule; return a cotangent for each operand."""

@@ -429,6 +429,13 @@ class MappedVJPCall(MappedCall):
         }
 
 
+def innermost_forward(params: dict[str, Any]) -> Any:
+    """Return what runs forward on one example, of an equation's params; None where none does."""
+    rule = params["fwd"].rule if "fwd" in params else None
+    call = getattr(rule, "__self__", None)
+    return call.innermost.forward if isinstance(call, MappedVJPCall) else rule
+
+
 def call_of_vjp(params: dict[str, Any]) -> VJPCall:
     """Return the call that an equation holds."""
     names = params["name"], str(params["fwd"]), str(params["bwd"])

@@ -8,9 +8,10 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from ..config import config
+from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
-from ..core.forms import While
+from ..core.forms import Watch, While
 from ..core.graph import ClosedGraph
 from ..core.ref import Ref, described
 from ..core.source import boundary
@@ -25,6 +26,7 @@ from . import loop_rules
 from ._looping import looping
 from .admission import admit
 from .flow import Watched, check_functions, parameter_name, settle, unwatched
+from .in_place import runs_in_place
 from .refs import give_back, values_of
 from .scan import run_scan, turns
 from .signature import Signature, fun_text, spec_of_call
@@ -252,14 +254,12 @@ def fori_loop(
     length = max(int(upper) - int(lower), 0) if known else 0
     watch = watched.watch("fori_loop", length) if watched else None
     if config.disable_jit and known:
-        from ..core.watch import ticking  # which few programs need
-
-        with admit(body_fun, "fori_loop"):
-            for i in ticking(watch, range(int(lower), int(upper))):
-                init_val = body_fun(np.asarray(i, low.dtype)[()], init_val)
-        return init_val
+        return _in_python(body_fun, range(int(lower), int(upper)), low.dtype, init_val, watch)
     if known:
         body, init = _settled(body_fun, (int(lower), init_val), _turn(body_fun))
+        if runs_in_place(body):
+            init_val = tree.structure(init_val).unflatten(init[1:])
+            return _in_python(body_fun, range(int(lower), int(upper)), low.dtype, init_val, watch)
         unrolled = turns("fori_loop", unroll, length)
         return run_scan(body, init, (), length, False, unrolled, watch)[1]
     if unroll is not None:
@@ -272,6 +272,18 @@ def fori_loop(
     carried = Signature(spec_of_call(*start), tuple(map(aval_of, init)))
     test = traced(_before, carried, user="fori_loop")
     return bind_while(test, body, init)[2]
+
+
+def _in_python(
+    body_fun: Callable[..., Any], turns: range, dtype: np.dtype, val: Any, watch: Watch | None
+) -> Any:
+    """Run a counted loop op by op."""
+    from ..core.watch import ticking  # which few programs need
+
+    with admit(body_fun, "fori_loop"):
+        for i in ticking(watch, turns):
+            val = body_fun(np.asarray(i, dtype)[()], val)
+    return val
 
 
 def _turn(body_fun: Callable[..., Any]) -> Callable[..., Any]:

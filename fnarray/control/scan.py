@@ -14,7 +14,7 @@ from ..core.avals import ShapedArray
 from ..core.forms import Scan, Watch
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
-from ..core.ref import AbstractRef, check_distinct
+from ..core.ref import AbstractRef, Ref, check_distinct
 from ..core.source import boundary, user_source
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
@@ -28,8 +28,9 @@ from . import scan_rules
 from ._looping import looping
 from .admission import admit
 from .flow import check_functions, operands, parameter_name, settle, unwatched
+from .in_place import runs_in_place
 from .refs import give_back, values_of
-from .signature import Signature, fun_text, spec_of_call
+from .signature import Signature, fun_name, fun_text, spec_of_call
 from .tracing import Traced, traced
 
 __all__ = ["map", "scan"]
@@ -140,6 +141,7 @@ def scan(
     f, watched = unwatched(f)
     check_functions("scan", f=f, given=(init, xs))
     leaves, _, x_avals = operands("scan", xs)
+    check_distinct(fun_name(f), "scan", [*tree.leaves(init), *leaves], 0)
     length = _length(xs, x_avals, length)
     watch = watched.watch("scan", length) if watched else None
     if config.disable_jit:
@@ -155,6 +157,10 @@ def scan(
 
     name = parameter_name(f, 0, "carry")
     start, body = settle("scan", f, init, trace, name=name, carried=lambda pair: pair.child(0))
+    if length and runs_in_place(body) and not any(type(x) is Ref for x in leaves):
+        with admit(f, "scan"):
+            init = tree.structure(init).unflatten(start)
+            return _scan_in_python(f, init, xs, length, bool(reverse), watch)
     unrolled = turns("scan", unroll, length)
     return run_scan(body, start, leaves, length, bool(reverse), unrolled, watch)
 

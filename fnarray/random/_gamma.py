@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..config import PRNGImpl, config, default_prng_impl, threefry_partitionable
+from ..config import config, threefry_partitionable
 from ..core import hooks
 from ..core.array import Array
 from ..core.avals import ShapedArray
@@ -25,7 +25,7 @@ from ..ops.kit.rules import NOT_LINEAR, one_more_axis, partials
 from ..ops.random_bits import check_keys
 from ..ops.shape import reshape
 from ._args import Shape, arguments, dtype_of, shape_of
-from ._generators import GENERATORS, random_split
+from ._generators import GENERATORS, drawing_by, random_split
 from ._samplers import sampler
 from ._transformed import exponential
 from ._uniform import normal, rademacher, subkeys, uniform
@@ -87,7 +87,7 @@ def _one(key: Any, alpha: Array, log_space: bool) -> Array:
 
 @lru_cache(maxsize=256)
 def _graph(
-    keys: ShapedArray, alpha: ShapedArray, log_space: bool, partitionable: bool, impl: PRNGImpl
+    keys: ShapedArray, alpha: ShapedArray, log_space: bool, partitionable: bool, impl: str
 ) -> ClosedGraph:
     """Return the program that draws one number after the other, each from a key of its own."""
 
@@ -97,7 +97,7 @@ def _graph(
         out = lax.map(lambda x: _one(x[0], x[1], log_space), xs)
         return (reshape(out, alpha.shape),)
 
-    with no_trace(), threefry_partitionable(partitionable), default_prng_impl(impl):
+    with no_trace(), threefry_partitionable(partitionable), drawing_by(impl):
         return trace_graph(draw, (keys, alpha), "random_gamma")
 
 

@@ -6,7 +6,8 @@ typed keys make theirs the default for as long as a function draws from them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from .. import lax
 from ..api.batching import vmap
-from ..config import config
+from ..config import config, override
 from ..core.array import Array
 from ..core.dtypes import uint32
 from ..core.frozen import frozen
@@ -47,6 +48,8 @@ class Generator:
         From a key and a uint32 scalar to a key.
     bits : callable
         From a key, a width in bits and a shape to unsigned integers.
+    ours : bool
+        Whether keys are made for it by its name.
     """
 
     name: str
@@ -56,6 +59,10 @@ class Generator:
     split: Callable[[Any, Shape], Array]
     fold_in: Callable[[Any, Any], Array]
     bits: Callable[[Any, int, Shape], Array]
+    ours: bool = True
+
+    def __repr__(self) -> str:
+        return f"PRNGSpec({self.name!r})"
 
 
 def _columns(words: Any) -> tuple[Array, ...]:
@@ -185,6 +192,7 @@ _ALL = (
     Generator("rbg", "rbg", 4, _twice, _split_halves, _fold_halves, _draw),
     Generator("unsafe_rbg", "urbg", 4, _twice, _split_drawn, _fold_drawn, _draw),
 )  # fmt: skip
+#: By name; those that users define go by one that is like no other.
 GENERATORS: Final = {g.name: g for g in _ALL}
 #: Whose operations take arrays of keys as they are.
 DEFAULT: Final = "threefry2x32"
@@ -193,6 +201,16 @@ DEFAULT: Final = "threefry2x32"
 def current() -> Generator:
     """Return the generator that bare words are for, here and now."""
     return GENERATORS[config.default_prng_impl]
+
+
+@contextmanager
+def drawing_by(impl: str) -> Iterator[None]:
+    """Let bare words be for a generator, one that users define included."""
+    before = override("default_prng_impl", impl)
+    try:
+        yield
+    finally:
+        override("default_prng_impl", before)
 
 
 def random_bits(keys: Any, bit_width: int, shape: Shape) -> Array:

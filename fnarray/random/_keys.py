@@ -19,7 +19,7 @@ from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
 from ..core.tree import register_pytree_node_class
 from ..ops.kit.moves import Overlay
 from ..ops.random_bits import check_keys
-from ._generators import DEFAULT, GENERATORS
+from ._generators import DEFAULT, GENERATORS, Generator
 
 
 class KeyTy(ExtendedDType):
@@ -342,12 +342,14 @@ def check_impl(spec: Any) -> str:
         return config.default_prng_impl
     if isinstance(spec, KeyTy):
         return spec.impl
+    if isinstance(spec, Generator):
+        return spec.name
     if not isinstance(spec, str):
         raise TypeError(f"unrecognized type {type(spec)} for specifying PRNG implementation.")
-    if spec not in GENERATORS:
+    if not (spec in GENERATORS and GENERATORS[spec].ours):
         raise ValueError(
             f'unrecognized PRNG implementation "{spec}". Did you mean one of: '
-            f"{', '.join(map(repr, GENERATORS))}?"
+            f"{', '.join(repr(g.name) for g in GENERATORS.values() if g.ours)}?"
         )
     return spec
 
@@ -551,9 +553,10 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     return PRNGKeyArray(key_bits_array, _one_of(impl, dtype, "wrap_key_data"))
 
 
-def key_impl(keys: Any) -> str:
-    """Return the name of the generator that keys are for."""
-    return words_of("key_impl", keys, batched=True)[1]
+def key_impl(keys: Any) -> Any:
+    """Return the name of the generator of keys; itself, where `define_prng_impl` made it."""
+    name = words_of("key_impl", keys, batched=True)[1]
+    return name if GENERATORS[name].ours else GENERATORS[name]
 
 
 def key_dtype(impl: Any = None) -> KeyTy:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from ..config import config, default_prng_impl
+from ..config import config
 from ..core.eager import replayed
 from ..core.hooks import cut_as
 from ..core.source import boundary
+from ._generators import drawing_by
 from ._keys import words_of
 
 R = TypeVar("R")
@@ -41,7 +42,7 @@ def sampler(body: Callable[..., R]) -> Callable[..., R]:
         words, impl = words_of(name, key)
         if impl == config.default_prng_impl:
             return body(words, *args, **kwargs)
-        with default_prng_impl(cast("Any", impl)):  # which is what bare words are for
+        with drawing_by(impl):  # which is what bare words are for
             return body(words, *args, **kwargs)
 
     shown = signature(body)

@@ -33,6 +33,7 @@ special.exp1(w) special.expi(w) special.expn(1,w) special.hyp1f1(w,w,w) special.
 special.spence(w) special.ndtr(w) special.log_ndtr(w) special.ndtri(w) special.gamma(w)
 special.beta(w,w) special.poch(w,w) special.multigammaln(w+2,2) special.erf(w) special.gammaln(w)
 special.ndtr(0.5) special.gamma(2) special.beta(2,3.0) norm.cdf(0.5) norm.ppf(w) norm.logsf(w)
+uniform.cdf(0.5) uniform.cdf(w,0.0)
 """
 
 
@@ -45,7 +46,8 @@ def test_dtypes_and_weakness(text, x64):
         with lib.enable_x64(x64):
             w = lib.numpy.broadcast_to(lib.numpy.asarray(0.5), (3,))
             x = lib.numpy.arange(3, dtype="float32")
-            scipy = {"special": lib.scipy.special, "norm": lib.scipy.stats.norm}
+            stats = {name: getattr(lib.scipy.stats, name) for name in ("norm", "uniform")}
+            scipy = {"special": lib.scipy.special, **stats}
             out = eval(text, {"jnp": lib.numpy, "np": np, "w": w, "x": x, **scipy})
             return str(out.dtype), out.weak_type, out.shape
 

@@ -10,6 +10,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core.array import Array
 from ...nn import log1mexp
+from ...nn._args import strong_operands
 from .. import special
 from ._forms import continuous, inside, on, plain, positive, unit
 
@@ -45,7 +46,7 @@ uniform = continuous(
     "1 / scale for 0 <= z <= 1",
     f"{CUD} 26",
     logpdf=plain(_uniform_logpdf),
-    cdf=lambda z: jnp.clip(z, 0, 1),
+    cdf=lambda z: jnp.clip(strong_operands("uniform.cdf", z)[0], 0, 1),
     ppf=on(unit, lambda q: q, np.nan),
 )
 
