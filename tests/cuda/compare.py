@@ -94,8 +94,10 @@ def both(report: Report, target: Target = ONE_THREAD) -> Generator[None]:
     """Run compiled programs by both targets."""
     compile_graph = pipeline.compile_graph
 
-    def compiled(graph: ClosedGraph, wanted: Target | None = None, given: Any = ()) -> Any:
-        cpu = compile_graph(graph, wanted or CPU, given)
+    def compiled(
+        graph: ClosedGraph, wanted: Target | None = None, given: Any = (), *, shown: bool = False
+    ) -> Any:
+        cpu = compile_graph(graph, wanted or CPU, given, shown=shown)
         if wanted is not None:
             return cpu
         other = compile_graph(graph, target)
