@@ -124,3 +124,13 @@ def test_a_first_call_cold_and_warm(imported):
     warm = imported(CALL)
     assert not met(warm, NEVER + WARM)
     assert len(ours(warm)) <= 91, ours(warm)
+
+
+def test_a_product_that_is_found(imported):
+    """A program whose driver multiplies matrices is found without what plans and writes one."""
+    code = CALL.replace("jnp.where(x > 0, jnp.tanh(x), 0) + 1", "jnp.tanh(jnp.matmul(x, x))")
+    code = code.replace("ones(3)", "ones((128, 128))")
+    assert met(imported(code), "fnarray.compile.cpu.blas fnarray.compile.schedule")
+    warm = imported(code)
+    assert "fnarray.compile.cpu.blas" in warm
+    assert not met(warm, NEVER + WARM + " fnarray.compile.emit fnarray.compile.simplify")

@@ -342,6 +342,18 @@ def test_products_are_code_of_their_own():
         assert not kernel.written("k", source(beside, *[f"{of}[3]"] * 3, *kinds), 512).library
 
 
+@pytest.mark.parametrize("given", [None, "26"])
+def test_a_library_that_is_loaded_leaves_the_environment(monkeypatch, given):
+    """OpenBLAS is told how long its threads stay awake, unless the user has said it."""
+    name = "OPENBLAS_THREAD_TIMEOUT"
+    monkeypatch.setenv(name, given) if given else monkeypatch.delenv(name, raising=False)
+    seen = []
+    monkeypatch.setattr(blas.ctypes, "CDLL", lambda path: seen.append(os.environ.get(name)))
+    blas._library.__wrapped__()
+    assert seen == [given or "20"]
+    assert os.environ.get(name) == given
+
+
 def test_products_by_the_way_that_scipy_documents(monkeypatch):
     """Where SciPy's library has other names, the routines are those of its module, as Numba's."""
     src = source(PRODUCT, *["c128[3]"] * 3, *["i64"] * 6)

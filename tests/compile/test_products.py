@@ -15,7 +15,7 @@ import fnarray
 import fnarray.numpy as fnp
 from fnarray import lax
 from fnarray.compile.cpu import blas
-from fnarray.compile.cpu.library import product_of
+from fnarray.compile.cpu.blas import product_of
 from fnarray.compile.cpu.native import gemm, load
 from fnarray.compile.cpu.processor import processor
 from fnarray.compile.target import Limits

@@ -18,10 +18,10 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from fnarray.compile.cpu.halves import words
+from fnarray.compile.cpu.namespace import CODES
 from fnarray.compile.cpu.native import machine
 from fnarray.compile.cpu.native.types import I64, Array, part
 from fnarray.compile.cpu.native.writer import memory
-from fnarray.compile.cpu.target import CODES
 from fnarray.compile.cuda.lower import lower
 from fnarray.compile.cuda.processor import ONE_THREAD
 from fnarray.compile.cuda.words import HALVES, WORDS

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fnarray.compile.cpu.halves import words
-from fnarray.compile.cpu.target import CODES
+from fnarray.compile.cpu.namespace import CODES
 from fnarray.compile.cuda import build
 from fnarray.compile.cuda.processor import ONE_THREAD
 from fnarray.compile.emit.source import KernelSource

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
 
-from ...core.contraction import LONG, stacks
+from ...core.contraction import LONG, contracted, stacks
 from ...core.forms import Contract
+from ...core.quiet import quietly
 from ...threads.onethread import one_thread
 from ..target import Limits, weighed
 from .launch import threads, together
@@ -30,6 +31,25 @@ _FEW: Final = 16
 #: each row. Halves of 25 took twice the processor time of the whole, of 125 1.3 times (2.5M terms).
 _WIDE: Final = 128
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def product_of(
+    form: Contract, dtype: np.dtype, limits: Limits
+) -> Callable[..., tuple[np.ndarray, ...]]:
+    """Return what multiplies arrays as a form says."""
+    multiply = partial(matmul, limits)
+    # A step's operands have the same sizes in every call.
+    ours: list[Callable[[np.ndarray, np.ndarray], np.ndarray] | None] = []
+
+    def product(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
+        if not ours:
+            ours.append(laid_out(lhs, rhs, form, dtype, limits))
+        if ours[0] is not None and lhs.flags.c_contiguous and rhs.flags.c_contiguous:
+            return (ours[0](lhs, rhs),)
+        out = quietly(contracted, lhs, rhs, form, dtype, multiply)
+        return (np.asarray(out, dtype, order="C"),)
+
+    return product
 
 
 def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:

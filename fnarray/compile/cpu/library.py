@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-from ...core.contraction import contracted
 from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While, form_of
 from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
@@ -18,7 +17,7 @@ from ..ir import Node
 from ..schedule.select import CONTROL, is_library
 from ..schedule.work import is_brief, products_of, turn_work
 from ..target import Limits, weighed
-from .blas import laid_out, matmul
+from .blas import product_of
 from .launch import threads, together
 
 Run = Callable[..., Sequence[np.ndarray]]
@@ -88,23 +87,6 @@ def _shared(node: Node, form: Library, limits: Limits) -> Run | None:
         return (out,)
 
     return step
-
-
-def product_of(form: Contract, dtype: np.dtype, limits: Limits) -> Run:
-    """Return what multiplies arrays as a form says."""
-    multiply = partial(matmul, limits)
-    # A step's operands have the same sizes in every call.
-    ours: list[Callable[[np.ndarray, np.ndarray], np.ndarray] | None] = []
-
-    def product(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
-        if not ours:
-            ours.append(laid_out(lhs, rhs, form, dtype, limits))
-        if ours[0] is not None and lhs.flags.c_contiguous and rhs.flags.c_contiguous:
-            return (ours[0](lhs, rhs),)
-        out = quietly(contracted, lhs, rhs, form, dtype, multiply)
-        return (np.asarray(out, dtype, order="C"),)
-
-    return product
 
 
 def is_step(node: Node, limits: Limits) -> bool:

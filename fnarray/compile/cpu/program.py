@@ -68,9 +68,9 @@ def run_of(program: Program) -> Run:
     """
     namespace: dict[str, Any] = {"empty": np.empty, "spare": [], "taken": taken, **CODES}
     if "launch(" in program.text or CORES in program.text:
-        from .target import CPU  # 15 ms: only where several threads work
+        from .names import LIMITS, names  # which few programs need
 
-        namespace = CPU.names(CPU.limits)
+        namespace = names(LIMITS)
     elif "one_thread:" in program.text:
         from ...threads.onethread import one_thread
 
@@ -80,13 +80,17 @@ def run_of(program: Program) -> Run:
         for k, fold in enumerate(folds):
             namespace[f"fold{j}_{k}"] = build.find(*fold)
     for j, (form, dtype) in enumerate(program.products):
-        from .library import product_of
-        from .target import CPU
-
-        namespace[f"h{j}"] = product_of(form, dtype, CPU.limits)
+        namespace[f"h{j}"] = _product(form, dtype)
     for j, value in enumerate(program.constants):
         namespace[f"k{j}"] = value
     exec(compile(program.text, "<fnarray driver>", "exec"), namespace)
     main = namespace["main"]
     bound(main, lambda: dict(program.labels))
     return main
+
+
+def _product(form: Contract, dtype: np.dtype) -> Run:
+    from .blas import product_of  # which few programs need
+    from .names import LIMITS
+
+    return product_of(form, dtype, LIMITS)

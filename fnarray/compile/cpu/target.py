@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
-
-import numpy as np
 
 from ...core.forms import Contract, Reduce
-from ...threads.onethread import one_thread
 from ..emit.driver import emit
 from ..ir import Node
 from ..schedule.nests import folds_in_memory, plain_order
-from ..target import Limits, LoopAxis, Target
+from ..target import LoopAxis, Target
 from . import build
 from .kernel import emit_kernel
 from .key import key
-from .launch import cores, launch
 from .library import is_step, step_of
-from .workspace import taken
+from .names import LIMITS, names
 
 
 def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
@@ -43,25 +38,9 @@ def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
     return plain
 
 
-CODES: dict[str, Any] = {
-    "b1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128,
-}  # fmt: skip
-
-
-def names(limits: Limits) -> dict[str, Any]:
-    """Return what a driver calls: allocation, threads, dtypes."""
-    words: dict[str, Any] = {
-        "empty": np.empty, "spare": [], "taken": taken,
-        "launch": partial(launch, limits), "cores": cores, "one_thread": one_thread,
-    }  # fmt: skip
-    return {**words, **CODES}
-
-
 CPU = Target(
     name="cpu",
-    limits=Limits(group=4096),
+    limits=LIMITS,
     loop_order=loop_order,
     is_step=is_step,
     emit=partial(emit, emit_kernel),

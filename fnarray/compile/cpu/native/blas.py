@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +29,8 @@ _ROUTINES: Final = {
     for kind, dot in DOT.items()
     for routine in (dot, f"{kind}gemv", f"{kind}gemm")
 }
+#: Of how many cycles, as a power of 2, an idle thread of OpenBLAS stays awake; read at its start.
+_TIMEOUT: Final = "OPENBLAS_THREAD_TIMEOUT"
 
 
 def address(symbol: str) -> int | None:
@@ -72,8 +77,25 @@ def _library() -> Any:
     places = [str(Path(p, "linalg")) for p in (scipy and scipy.submodule_search_locations) or ()]
     found = PathFinder.find_spec("cython_blas", places)
     try:
-        return ctypes.CDLL(found.origin) if found else None
+        with _dozing():
+            return ctypes.CDLL(found.origin) if found else None
     except OSError:
         return None
     finally:
         look_again()
+
+
+@contextmanager
+def _dozing() -> Generator[None, None, None]:
+    """Have threads of OpenBLAS, which is loaded inside, sleep after .4 ms in wait of work.
+
+    They begin awake, and by themselves stay so for 2**26 cycles: 28 ms, in which a first call
+    compiles and is short of cores. What the user has said holds.
+    """
+    given = _TIMEOUT in os.environ
+    os.environ.setdefault(_TIMEOUT, "20")
+    try:
+        yield
+    finally:
+        if not given:
+            os.environ.pop(_TIMEOUT, None)

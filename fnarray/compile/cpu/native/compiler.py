@@ -34,7 +34,13 @@ TUNING: Final = ",+prefer-no-scatter" if platform.machine().lower() in ("x86_64"
 
 
 def emitted(
-    text: str, scalar: bool, *, code: bool, straight: bool = False, light: bool = False
+    text: str,
+    scalar: bool,
+    *,
+    code: bool,
+    straight: bool = False,
+    light: bool = False,
+    plain: bool = False,
 ) -> bytes:
     """Optimise LLVM text; return its object code, or its assembly.
 
@@ -48,6 +54,8 @@ def emitted(
         Whether there is nothing to improve before code is generated.
     light : bool
         Whether there is little to improve.
+    plain : bool
+        Whether instructions are chosen one by one, in a third of the time.
 
     Raises
     ------
@@ -69,7 +77,7 @@ def emitted(
         if not module:  # a mistake of ours, which costs the user a fallback
             raise Fallback(f"text that LLVM refuses: {llvm.said(do, words)}")
         made(module, "DisposeModule")
-        machine = made(_machine(do), "DisposeTargetMachine")
+        machine = made(_machine(do, 0 if plain else LEVEL), "DisposeTargetMachine")
         tuning = made(do["CreatePipelineTuningOptions"](), "DisposePipelineTuningOptions")
         do["PTOSetLoopVectorization"](tuning, True)
         do["PTOSetSLPVectorization"](tuning, scalar)
@@ -85,8 +93,8 @@ def emitted(
         return ctypes.string_at(do["GetBufferStart"](buffer), do["GetBufferSize"](buffer))
 
 
-def _machine(do: llvm.Do) -> Any:
+def _machine(do: llvm.Do, level: int) -> Any:
     features = processor().features + TUNING
     names = (llvm.triple(), processor().name, features, RELOCATIONS, CODE_MODEL)
     words = [x.encode() for x in names]
-    return do["CreateTargetMachine"](llvm.target(), *words[:3], LEVEL, *words[3:], 0, 1, b"")
+    return do["CreateTargetMachine"](llvm.target(), *words[:3], level, *words[3:], 0, 1, b"")

@@ -71,11 +71,14 @@ def _trampoline() -> int:
     return made(NAME, TRAMPOLINE, straight=True)
 
 
-def made(name: str, text: str, *, straight: bool = False) -> int:
-    """Return the address of a function of LLVM text, which another process may have compiled."""
+def made(name: str, text: str, *, straight: bool = False, plain: bool = False) -> int:
+    """Return the address of a function of LLVM text, which another process may have compiled.
+
+    `straight` and `plain` are for `machine.compiled`.
+    """
     with _turns.setdefault(name, threading.Lock()):
         if name not in _addresses:
-            _addresses[name] = _made(name, object_name(text), text, straight=straight)[1]
+            _addresses[name] = _made(name, object_name(text), text, straight, plain)[1]
         return _addresses[name]
 
 
@@ -88,12 +91,12 @@ def product(symbol: str) -> int | None:
     return made(symbol, text, straight=True) if text else None
 
 
-def _made(name: str, key: str, text: str, *, straight: bool = False) -> tuple[bytes, int]:
+def _made(name: str, key: str, text: str, straight: bool, plain: bool = False) -> tuple[bytes, int]:
     if (found := _stored(name, key)) is not None:
         return found
     from . import machine
 
-    code = machine.compiled(text, straight=straight)
+    code = machine.compiled(text, straight=straight, plain=plain)
     if wanted := missing(code):  # or the cache would hold what cannot be loaded
         raise Fallback(f"the function {wanted[0]}, which this process lacks")
     store.put(key, code)
@@ -126,7 +129,7 @@ def prepare(symbol: str, library: Mapping[str, Shared]) -> None:
     with _turns.setdefault(symbol, threading.Lock()):
         key = symbol.removeprefix(LIBRARY)
         if symbol not in _codes:
-            _enter(symbol, *_made(symbol, key, text, straight=straight))
+            _enter(symbol, *_made(symbol, key, text, straight))
         elif store.get(key) is None:  # another directory since then, or emptied
             store.put(key, _codes[symbol])
 

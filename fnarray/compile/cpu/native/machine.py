@@ -80,7 +80,12 @@ def _engine() -> Any:
 
 
 def compiled(
-    text: str, scalar: bool = False, *, straight: bool = False, light: bool = False
+    text: str,
+    scalar: bool = False,
+    *,
+    straight: bool = False,
+    light: bool = False,
+    plain: bool = False,
 ) -> bytes:
     """Return the object code of LLVM text; threads do not wait for each other.
 
@@ -92,6 +97,8 @@ def compiled(
         Whether there is nothing to improve: no loops, no calls, no memory.
     light : bool
         Whether there is little, as what loops innermost is vectors already.
+    plain : bool
+        Whether it hardly matters how fast the code is.
 
     Raises
     ------
@@ -99,7 +106,9 @@ def compiled(
         LLVM refuses the text, or llvmlite's library is none that is known.
     """
     with _entered():
-        return compiler.emitted(text, scalar, code=True, straight=straight, light=light)
+        return compiler.emitted(
+            text, scalar, code=True, straight=straight, light=light, plain=plain
+        )
 
 
 def assembly(

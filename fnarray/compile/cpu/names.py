@@ -1,0 +1,29 @@
+"""What a driver on the processor calls, without what plans and writes one.
+
+A process that finds its program in the cache imports this alone.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from ...threads.onethread import one_thread
+from ..target import Limits
+from .launch import cores, launch
+from .namespace import CODES
+from .workspace import taken
+
+#: Thresholds of the processor.
+LIMITS: Final = Limits(group=4096)
+
+
+def names(limits: Limits) -> dict[str, Any]:
+    """Return what a driver calls: allocation, threads, dtypes."""
+    words: dict[str, Any] = {
+        "empty": np.empty, "spare": [], "taken": taken,
+        "launch": partial(launch, limits), "cores": cores, "one_thread": one_thread,
+    }  # fmt: skip
+    return {**words, **CODES}
