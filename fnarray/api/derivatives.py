@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar, TypeVarTuple, overload
+from typing import Any, Literal, TypeVar, TypeVarTuple, cast, overload
 
 import numpy as np
 
@@ -374,9 +374,8 @@ def _linearized(
     refs = {k: x for k, x in enumerate(given) if type(x) is Ref and what == "vjp"}
     if refs:
         # In the place of each a number that has no tangent, as the Ref has none.
-        primals = spec.unflatten(
-            [np.zeros((), bool) if k in refs else x for k, x in enumerate(given)]
-        )
+        numbers = [np.zeros((), bool) if k in refs else x for k, x in enumerate(given)]
+        primals = cast("tuple[Any, ...]", spec.unflatten(numbers))
     leaves, spec = inputs(what, fun, primals, {})
     flat = Flat(fun, spec, what, has_aux, refs=refs)
     name = f"{what}({fun_name(fun)})"
