@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
+from ..control.admission import admit
 from ..control.signature import (
     Signature,
     StaticSpec,
@@ -354,7 +355,8 @@ def _op_by_op(
 
     size = layout.axes[-1][1]
     mapped = vmap(named_as(fun)(one), layout.places, axis_name=axis_name, axis_size=size)
-    outs, spec = tree.flatten_spec(mapped(*operands))
+    with admit(fun, "pmap", statics=signature.statics):
+        outs, spec = tree.flatten_spec(mapped(*operands))
     places = axes_of_results("pmap", out_axes, spec)
     return spec.unflatten(
         [x[0] if p is None else moveaxis(x, 0, p) for x, p in zip(outs, places, strict=True)]
