@@ -34,7 +34,7 @@ class TracedSite:
     @property
     def ours(self) -> bool:
         """Whether the file that traces it names ``fnarray``, which will refuse what is found."""
-        return "fnarray" in (self.around or self.scope).module.source.text
+        return (self.around or self.scope).module.source.ours
 
     @property
     def decorates(self) -> bool:
