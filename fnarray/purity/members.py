@@ -31,7 +31,7 @@ from .objects import (
     mro_of,
     space_of,
 )
-from .syntax import tree_of_file
+from .syntax import is_final, tree_of_file
 from .values import OUTSIDE, Value, numbered
 
 _LOOK_UP = vars(type)["__getattribute__"]
@@ -72,10 +72,6 @@ class Describer(Protocol):
 
     def settled(self, value: Value) -> Value:
         """Guard what an array holds that is bound for good."""
-        ...
-
-    def is_final(self, namespace: dict[str, Any], name: str) -> bool:
-        """Say whether the source of a module, all of which is seen, binds a name once."""
         ...
 
 
@@ -153,7 +149,7 @@ def _of_module(
     constant = not user or is_constant(name, space.get("__annotations__"))
     found = resolver.describe(obj, spelled, "global", constant)
     if not constant and found.kind in FINAL_KINDS:
-        found.constant = resolver.is_final(space, name)
+        found.constant = is_final(space, name, found.kind)
     found = resolver.settled(found)
     if not user and found.kind != "module":
         found.ref = canonical(f"{module_name(module)}.{name}")

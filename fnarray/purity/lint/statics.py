@@ -318,7 +318,7 @@ class StaticResolver:
         # Imported from the project it is what it is there; from elsewhere, a constant.
         constant = constant or (all(isinstance(b, Import) for b in bindings) and value.constant)
         if not constant and holder == "global" and value.kind in ("scalar", "ndarray"):
-            constant = scope.module.binds_once(name)
+            constant = scope.module.binds_for_good(name, value.kind)
         guarded = constant and value.kind == "ndarray"
         # A method kept under another name says by its own which method it is.
         shown = value.name if value.kind == "member" else name
