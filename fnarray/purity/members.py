@@ -83,6 +83,17 @@ def is_constant(name: str, notes: Any) -> bool:
     return note is not None and bool(_FINAL.search(str(note)))
 
 
+def names_of(obj: Any) -> set[str]:
+    """Return the names of what an object, and the classes of the user's over it, have."""
+    cls = obj if is_a(obj, type) else class_of(obj)
+    spaces = [space_of(c) for c in mro_of(cls) if is_user_module(module_of(c))]
+    own = instance_dict(obj) if spaces and not is_a(obj, type) else None
+    found = {name for space in (*spaces, own or {}) for name in space if type(name) is str}
+    if tuple in mro_of(cls):  # a named tuple's own tables, which its fields cannot be called
+        found = {name for name in found if not name.startswith("_")}
+    return found
+
+
 def wrapped_by(obj: Any) -> Any:
     """Return the function that an object, no plain function, stands for; None if it does not.
 
@@ -206,6 +217,7 @@ def _of_class(
         not user
         or is_constant(name, _declared(cls, "__annotations__"))
         or name in (_declared(cls, "__dataclass_fields__") or ())  # the default of a field
+        or (name == "_fields" and tuple in mro_of(cls))
     )
     made = resolver.describe(obj, spelled, "attribute", constant)
     _finally(made, cls, name)

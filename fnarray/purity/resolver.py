@@ -25,7 +25,7 @@ from .bindings import belongs, bound_before
 from .cells import rebound
 from .contents import Contents, contents_of, items_of, slots_of
 from .guards import MISSING, Guards, parts_of, static
-from .members import FINAL_KINDS, attribute, inherited, is_constant, wrapped_by
+from .members import FINAL_KINDS, attribute, inherited, is_constant, names_of, wrapped_by
 from .objects import (
     attribute_of,
     base_of,
@@ -245,6 +245,10 @@ class LiveResolver:
     def members(self, value: Value) -> Iterable[str]:
         """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""
         return protocol_members(value.obj) if is_a(value.obj, type) else ()
+
+    def names(self, value: Value) -> Iterable[str]:
+        """Return the names of attributes that an object of the user's code has."""
+        return names_of(value.obj) if _is_present(value.obj) else ()
 
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""

@@ -47,6 +47,22 @@ def traced(text: str) -> set[tuple[str, str]]:
     [
         ("@jax.jit\ndef f(x): ...", {("jit", "f")}),
         ("@jax.jit()\ndef f(x): ...", {("jit", "f")}),
+        (
+            "def log(n):\n    def wrap(f):\n        def inner(x): return f(x)\n        return inner\n"
+            "    return wrap\ndef f(x): ...\ng = jax.jit(log(3)(f))",
+            {("jit", "inner")},
+        ),
+        (
+            "def log(n):\n    def wrap(f):\n        def inner(x): return f(x)\n        return inner\n"
+            "    return wrap\nnote = log(3)\ndef f(x): ...\ng = jax.jit(note(f))",
+            {("jit", "inner")},
+        ),
+        (
+            "class Log:\n    def __call__(self, f):\n        def inner(x): return f(x)\n"
+            "        return inner\ndef f(x): ...\ng = jax.jit(Log()(f))",
+            {("jit", "inner")},
+        ),
+        ("class C:\n    def f(self, x): ...\ng = jax.jit(getattr(C, 'f'))", {("jit", "f")}),
         ("@jax.jit(static_argnums=0)\ndef f(x): ...", {("jit", "f")}),
         ("@partial(jax.jit, static_argnums=0)\ndef f(x): ...", {("jit", "f")}),
         ("@functools.partial(jax.jit, donate_argnums=0)\ndef f(x): ...", {("jit", "f")}),
