@@ -24,6 +24,20 @@ import numpy as np
 from jax import lax, random
 """
 
+#: Ways to make a decorator that does what it does to any function.
+LOG = """
+def log(n):
+    def wrap(f):
+        def inner(x): return f(x)
+        return inner
+    return wrap
+class Log:
+    def __call__(self, f):
+        def inner(x): return f(x)
+        return inner
+def f(x): ...
+"""
+
 
 def found(text: str, prefix: str = "FNA6") -> list[tuple[str, int]]:
     """Return ``(code, line)`` of the findings in a program, lines counted without the head."""
@@ -47,21 +61,9 @@ def traced(text: str) -> set[tuple[str, str]]:
     [
         ("@jax.jit\ndef f(x): ...", {("jit", "f")}),
         ("@jax.jit()\ndef f(x): ...", {("jit", "f")}),
-        (
-            "def log(n):\n    def wrap(f):\n        def inner(x): return f(x)\n        return inner\n"
-            "    return wrap\ndef f(x): ...\ng = jax.jit(log(3)(f))",
-            {("jit", "inner")},
-        ),
-        (
-            "def log(n):\n    def wrap(f):\n        def inner(x): return f(x)\n        return inner\n"
-            "    return wrap\nnote = log(3)\ndef f(x): ...\ng = jax.jit(note(f))",
-            {("jit", "inner")},
-        ),
-        (
-            "class Log:\n    def __call__(self, f):\n        def inner(x): return f(x)\n"
-            "        return inner\ndef f(x): ...\ng = jax.jit(Log()(f))",
-            {("jit", "inner")},
-        ),
+        (LOG + "g = jax.jit(log(3)(f))", {("jit", "inner")}),
+        (LOG + "note = log(3)\ng = jax.jit(note(f))", {("jit", "inner")}),
+        (LOG + "g = jax.jit(Log()(f))", {("jit", "inner")}),
         ("class C:\n    def f(self, x): ...\ng = jax.jit(getattr(C, 'f'))", {("jit", "f")}),
         ("@jax.jit(static_argnums=0)\ndef f(x): ...", {("jit", "f")}),
         ("@partial(jax.jit, static_argnums=0)\ndef f(x): ...", {("jit", "f")}),
