@@ -14,12 +14,14 @@ from ..compile.cpu.launch import threads
 from ..compile.ir import Block, Node
 from ..compile.report import bytes_of, label, nodes_of, region_cost
 from ..compile.schedule.plan import Region
+from ..compile.schedule.work import is_counted
 from ..core import tree
-from ..core.forms import Overlay, Update
-from ..core.graph import Graph, Var, subgraphs
+from ..core.forms import Library, Overlay, Update
+from ..core.graph import ClosedGraph, Graph, Var, subgraphs
 from ..core.ref import AbstractRef
 from ..core.source import Source
 from ..runtime.dispatch import buffer_of
+from ..runtime.dispatch import executable as executable_of
 from . import measure
 from .excerpts import excerpts_of
 from .model import Buffer, Facts, Kernel, Machine, Operation, Place, Text
@@ -49,11 +51,11 @@ def facts_of(
         arrays = [*traced.consts, *tree.leaves((args, kwargs))]
         data = [buffer_of(x, v.aval) for x, v in zip(arrays, plan.block.inputs, strict=True)]
         seconds, times = measure.run_times(executable, data)
-    reasons = [(listing.number(r.node), f"{r.choice}, since {r.why}") for r in plan.reasons]
-    kernels = _kernels(executable, listing, reasons, times, getattr(lowered, "kernels", ()))
+    reasons = _reasons(executable, listing)
+    kernels = _kernels(executable, listing, times, getattr(lowered, "kernels", ()))
     if not why:
         machine, kernels = _under_roofline(kernels)
-    copies = tuple((n, why) for n, why in reasons if "copies" in why or "kept twice" in why)
+    copies = tuple((n, why) for n, why in reasons if "copies" in why or "a carry twice" in why)
     captured = [f"captured {k}" for k in range(len(traced.consts))]
     arguments = (*captured, *traced.signature.paths(lowered._fun))
     buffers, peak = _buffers(plan.regions, executable, listing, arguments)
@@ -141,12 +143,15 @@ class Listing:
         By which operation a value is written.
     updates : set of int
         The operations that write a part of an array: in place, unless they copy it first.
+    programs : dict
+        By number, what operations run that hold a program of its own: the shards of a ``pmap``.
     """
 
     def __init__(self, block: Block):
         self.operations: list[Operation] = []
         self.written: dict[Var, int] = {}
         self.updates: set[int] = set()
+        self.programs: dict[int, Any] = {}
         self._numbers: dict[Any, int] = {}
         self._inputs = {v: -1 - k for k, v in enumerate(block.inputs)}
         self._add(block, -1, {})
@@ -180,6 +185,9 @@ class Listing:
             )
             for body in node.bodies:
                 self._add(body, number, {})
+            if (held := _program_in(node)) is not None:
+                program = self.programs[number] = executable_of(held, shown=True)
+                self._add(program.plan.block, number, {})
             inside = tuple(range(number + 1, len(self.operations)))
             if inside:
                 op = self.operations[number]
@@ -195,17 +203,25 @@ def _key(node: Node) -> Any:
     return node.outs[0] if node.outs else node.eqn.source
 
 
+def _program_in(node: Node) -> ClosedGraph | None:
+    """Return the program that a step of the driver runs as it would one of its own, if it does."""
+    held = node.eqn.params.values() if isinstance(node.form, Library) else ()
+    return next((graph for graph in held if isinstance(graph, ClosedGraph)), None)
+
+
 # ---- kernels -------------------------------------------------------------------------------------
 
 
+def _reasons(executable: Any, listing: Listing) -> list[tuple[int, str]]:
+    told = [(r.node, f"{r.choice}, since {r.why}") for r in executable.plan.reasons]
+    return [(listing.number(node), text) for node, text in told]
+
+
 def _kernels(
-    executable: Any,
-    listing: Listing,
-    reasons: Sequence[tuple[int, str]],
-    times: dict[str, float],
-    binaries: Sequence[Any],
+    executable: Any, listing: Listing, times: dict[str, float], binaries: Sequence[Any]
 ) -> tuple[Kernel, ...]:
     out: list[Kernel] = []
+    reasons = _reasons(executable, listing)
     gpu = _on_gpu(executable)
     kernels = iter(zip(executable.source.kernels, executable.kernels, strict=True))
     begin, j, h = time.perf_counter(), 0, 0
@@ -251,9 +267,23 @@ def _kernels(
                 made=how.how or ("" if region.body is None else "memory"),
                 made_seconds=how.seconds if how.how and not gpu else None,
                 reasons=tuple((n, r) for n, r in reasons if n in inside),
+                is_counted=all(map(is_counted, nodes_of(region))),
             )
         )
+        if region.step is not None:
+            out += _kernels_in(out[-1], listing.programs.get(listing.number(region.step)), listing)
     return tuple(out)
+
+
+def _kernels_in(step: Kernel, program: Any, listing: Listing) -> list[Kernel]:
+    """Return the kernels of a program that a step runs once on each device, on one thread there."""
+    if program is None:
+        return []
+    program.load()
+    return [
+        replace(k, label=f"{step.label}.{k.label}", summary=f"{k.summary}, each shard", threads=1)
+        for k in _kernels(program, listing, {}, ())
+    ]
 
 
 def _binary(found: Any) -> str:
@@ -283,7 +313,9 @@ def _under_roofline(kernels: Sequence[Kernel]) -> tuple[Machine, tuple[Kernel, .
     return machine, known
 
 
-def _bound(kernel: Kernel, machine: Machine) -> float:
+def _bound(kernel: Kernel, machine: Machine) -> float | None:
+    if not kernel.is_counted:
+        return None
     which = int(kernel.threads > 1)
     rate = machine.product if kernel.is_step else machine.flops[which]
     reach = machine.cache if kernel.moved <= measure.CACHED else machine.bandwidth

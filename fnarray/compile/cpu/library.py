@@ -69,11 +69,12 @@ def _shared(node: Node, form: Library, limits: Limits) -> Run | None:
     layout, dtype, shape = params["dimension_numbers"], node.out.aval.dtype, node.out.aval.shape
     images, axis = int(layout.lhs_spec[0]), int(layout.out_spec[0])
     count = shape[axis]
-    if params["batch_group_count"] > 1 or form.flops // 2 < 2 * limits.share:
+    products = (form.flops or 0) // 2
+    if params["batch_group_count"] > 1 or products < 2 * limits.share:
         return None
 
     def step(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
-        parts = min(threads(), form.flops // 2 // limits.share, count)
+        parts = min(threads(), products // limits.share, count)
         out: np.ndarray[Any, Any] = np.empty(shape, dtype)
         cuts: list[int] = [count * k // parts for k in range(parts + 1)]
 
