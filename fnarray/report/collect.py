@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import prod
 from types import ModuleType
 from typing import Any
 
@@ -144,14 +145,14 @@ class Listing:
     updates : set of int
         The operations that write a part of an array: in place, unless they copy it first.
     programs : dict
-        By number, what operations run that hold a program of its own: the shards of a ``pmap``.
+        By number, what operations run that hold a program of its own, and on how many devices.
     """
 
     def __init__(self, block: Block):
         self.operations: list[Operation] = []
         self.written: dict[Var, int] = {}
         self.updates: set[int] = set()
-        self.programs: dict[int, Any] = {}
+        self.programs: dict[int, tuple[Any, int]] = {}
         self._numbers: dict[Any, int] = {}
         self._inputs = {v: -1 - k for k, v in enumerate(block.inputs)}
         self._add(block, -1, {})
@@ -186,7 +187,9 @@ class Listing:
             for body in node.bodies:
                 self._add(body, number, {})
             if (held := _program_in(node)) is not None:
-                program = self.programs[number] = executable_of(held, shown=True)
+                program = executable_of(held, shown=True)
+                devices = prod(size for _, size in node.eqn.params["mesh_axes"])
+                self.programs[number] = program, devices
                 self._add(program.plan.block, number, {})
             inside = tuple(range(number + 1, len(self.operations)))
             if inside:
@@ -204,8 +207,9 @@ def _key(node: Node) -> Any:
 
 
 def _program_in(node: Node) -> ClosedGraph | None:
-    """Return the program that a step of the driver runs as it would one of its own, if it does."""
-    held = node.eqn.params.values() if isinstance(node.form, Library) else ()
+    """Return the program that a step of the driver runs on several devices, if it does."""
+    is_step = isinstance(node.form, Library) and "mesh_axes" in node.eqn.params
+    held = node.eqn.params.values() if is_step else ()
     return next((graph for graph in held if isinstance(graph, ClosedGraph)), None)
 
 
@@ -271,18 +275,28 @@ def _kernels(
             )
         )
         if region.step is not None:
-            out += _kernels_in(out[-1], listing.programs.get(listing.number(region.step)), listing)
+            out += _shards_of(out.pop(), listing, listing.number(region.step))
     return tuple(out)
 
 
-def _kernels_in(step: Kernel, program: Any, listing: Listing) -> list[Kernel]:
-    """Return the kernels of a program that a step runs once on each device, on one thread there."""
-    if program is None:
-        return []
+def _shards_of(step: Kernel, listing: Listing, number: int) -> list[Kernel]:
+    """Return a step and the kernels of the program that it runs once on each device, if it does."""
+    if number not in listing.programs:
+        return [step]
+    program, devices = listing.programs[number]
     program.load()
     return [
-        replace(k, label=f"{step.label}.{k.label}", summary=f"{k.summary}, each shard", threads=1)
-        for k in _kernels(program, listing, {}, ())
+        replace(step, times=0),
+        *(
+            replace(
+                kernel,
+                label=f"{step.label}.{kernel.label}",
+                summary=f"{kernel.summary}, each of {devices} shards",
+                threads=1,
+                times=devices * kernel.times,
+            )
+            for kernel in _kernels(program, listing, {}, ())
+        ),
     ]
 
 

@@ -82,6 +82,8 @@ class Kernel:
     is_counted : bool
         Whether that are all operations: a loop whose turns are not known before it runs counts one
         of them, and a library step none whose algorithm does as many as it needs.
+    times : int
+        How often it counts in a sum: once on each device, or 0, of a step whose kernels do.
     """
 
     label: str
@@ -101,6 +103,7 @@ class Kernel:
     made_seconds: float | None = None
     reasons: tuple[tuple[int, str], ...] = ()
     is_counted: bool = True
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,16 @@ class Facts:
     peak: int = 0
     machine: Machine | None = None
     failure: Failure | None = None
+
+    @property
+    def flops(self) -> int:
+        """Operations of a run, as far as they are counted."""
+        return sum(k.flops * k.times for k in self.kernels)
+
+    @property
+    def moved(self) -> int:
+        """Bytes between kernels and memory."""
+        return sum(k.moved * k.times for k in self.kernels)
 
     @property
     def regions(self) -> tuple[Kernel, ...]:

@@ -77,7 +77,7 @@ def _figures(facts: Facts) -> str:
         ("equations", f"{facts.equations:,}, {len(facts.operations):,} once simplified"),
         ("runs as", f"{count(len(facts.kernels) - steps, 'kernel')}, {count(steps, 'step')}"),
         ("operations", all_operations(facts)),
-        ("memory traffic", size(sum(k.moved for k in facts.kernels))),
+        ("memory traffic", size(facts.moved)),
         ("peak of arrays", size(facts.peak)),
         ("a run", run),
         ("compiling", seconds(stages)),

@@ -69,7 +69,7 @@ def _parts(facts: Facts) -> Iterator[Any]:
     yield Line(
         f"{count(facts.equations, 'equation')}, {len(facts.operations):,} once simplified; "
         f"{all_operations(facts)} operations, "
-        f"{size(sum(k.moved for k in facts.kernels))} moved, peak {size(facts.peak)}; "
+        f"{size(facts.moved)} moved, peak {size(facts.peak)}; "
         f"a run: {run}; compiling: {seconds(sum(s for _, s in facts.stages))}"
     )
     kernels = _alike(facts.kernels)

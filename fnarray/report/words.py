@@ -41,8 +41,8 @@ def operations(kernel: Kernel) -> str:
 
 def all_operations(facts: Facts) -> str:
     """Return how many operations a program does, as far as that is known."""
-    total = number(sum(k.flops for k in facts.kernels))
-    return total if all(k.is_counted for k in facts.kernels) else f"{total} or more"
+    total = number(facts.flops)
+    return total if all(k.is_counted for k in facts.kernels if k.times) else f"{total} or more"
 
 
 def vectors(kernel: Kernel) -> str:

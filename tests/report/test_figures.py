@@ -86,6 +86,9 @@ def test_the_program_of_each_shard_is_shown():
     held = {number for kernel in facts.kernels for number in kernel.operations}
     assert held == set(range(len(facts.operations)))
     assert [kernel.label for kernel in facts.regions] == ["h0"]
+    count = fa.local_device_count()  # tanh, and a division and a subtraction
+    assert facts.flops == count * 300
+    assert facts.flops == sum(kernel.flops for kernel in shards) * count
     assert all(b.last < len(facts.regions) for b in facts.buffers)
 
 
