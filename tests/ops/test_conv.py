@@ -101,3 +101,29 @@ def test_layouts_and_shapes(oracle):
         ("conv_transpose_shape_tuple", ((2, 6, 7, 4), (2, 3, 4, 6), (1, 2), "SAME", names)),
     ):
         assert getattr(lax, name)(*args) == tuple(map(int, getattr(oracle, name)(*args)))
+
+
+@pytest.mark.parametrize("images", [0, 1, 4])
+def test_a_small_convolution_takes_one_thread(monkeypatch, images, oracle):
+    """BLAS's threads wait for each other: a gradient of 900 thousand products took 300 ms."""
+    from fnarray.compile.cpu import library
+
+    inside: list[bool] = []
+
+    class Watched:
+        def __enter__(self):
+            inside.append(True)
+            return real.__enter__()
+
+        def __exit__(self, *error):
+            return real.__exit__(*error)
+
+    real = library.one_thread
+    monkeypatch.setattr(library, "one_thread", Watched())
+    x, w = draw((3, images, 32, 32)), draw((8, images, 32, 32))
+    got = fnarray.jit(lambda x, w: lax.conv(x, w, (1, 1), "SAME"))(x, w)
+    close(got, oracle.conv(x, w, (1, 1), "SAME"))
+    x, w = draw((images, 3, 16, 16)), draw((8, 3, 3, 3))
+    got = fnarray.jit(lambda x, w: lax.conv(x, w, (1, 1), [(2, 0), (1, 1)]))(x, w)
+    close(got, oracle.conv_general_dilated(x, w, (1, 1), [(2, 0), (1, 1)]))
+    assert inside or not images
