@@ -103,11 +103,12 @@ def test_layouts_and_shapes(oracle):
         assert getattr(lax, name)(*args) == tuple(map(int, getattr(oracle, name)(*args)))
 
 
-@pytest.mark.parametrize("images", [0, 1, 4])
-def test_a_small_convolution_takes_one_thread(monkeypatch, images, oracle):
+@pytest.mark.parametrize("images", [1, 4])
+def test_a_small_convolution_takes_one_thread(monkeypatch, images):
     """BLAS's threads wait for each other: a gradient of 900 thousand products took 300 ms."""
     from fnarray.compile.cpu import library
 
+    jax = pytest.importorskip("jax")
     inside: list[bool] = []
 
     class Watched:
@@ -120,10 +121,11 @@ def test_a_small_convolution_takes_one_thread(monkeypatch, images, oracle):
 
     real = library.one_thread
     monkeypatch.setattr(library, "one_thread", Watched())
-    x, w = draw((3, images, 32, 32)), draw((8, images, 32, 32))
-    got = fnarray.jit(lambda x, w: lax.conv(x, w, (1, 1), "SAME"))(x, w)
-    close(got, oracle.conv(x, w, (1, 1), "SAME"))
-    x, w = draw((images, 3, 16, 16)), draw((8, 3, 3, 3))
-    got = fnarray.jit(lambda x, w: lax.conv(x, w, (1, 1), [(2, 0), (1, 1)]))(x, w)
-    close(got, oracle.conv_general_dilated(x, w, (1, 1), [(2, 0), (1, 1)]))
-    assert inside or not images
+    x, w = draw((images, 3, 32, 32)), draw((8, 3, 3, 3))
+
+    def loss(of):
+        return lambda w: (of.conv(x, w, (1, 1), "SAME") ** 2).sum()
+
+    got = fnarray.jit(fnarray.grad(loss(lax)))(w)
+    np.testing.assert_allclose(got, jax.grad(loss(jax.lax))(w), rtol=1e-3, atol=1e-2)
+    assert inside
