@@ -247,7 +247,8 @@ class Dim:
     def __int__(self) -> int:
         raise InconclusiveDimensionOperation(
             f"Symbolic dimension {str(self)!r} used in a context that requires a constant, at "
-            f"{user_source()}."
+            f"{user_source()}. What is compiled or run has sizes: give it a shape of numbers; "
+            "fnarray.export keeps the symbol."
         )
 
     __index__ = __int__

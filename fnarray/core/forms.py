@@ -223,8 +223,8 @@ class Library:
     kernel : bool
         Whether the kernels' package has it for these dtypes. Loops that hold a step without a
         kernel run step by step from Python.
-    flops : int
-        Operations, for reports; 0 stands for one for each element of the result.
+    flops : int, optional
+        Operations, for reports; None where the algorithm does as many as it needs.
     blas : bool
         Whether the kernel calls BLAS or LAPACK for so much that these would take threads.
     passes : tuple of (KernelRef, tuple)
@@ -237,7 +237,7 @@ class Library:
     statics: tuple[Any, ...] = ()
     size: int = 0
     kernel: bool = True
-    flops: int = 0
+    flops: int | None = None
     blas: bool = False
     passes: tuple[tuple[KernelRef, tuple[Any, ...]], ...] = ()
 

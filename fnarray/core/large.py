@@ -137,7 +137,7 @@ def evaluator(
     if isinstance(form, Contract):
         alone = _multiplications(form, ins[0], outs) >= _PRODUCT
     elif isinstance(form, Library):
-        alone = form.op.module == "conv" and form.flops >= 2 * _PRODUCT
+        alone = form.op.module == "conv" and (form.flops or 0) >= 2 * _PRODUCT
     else:
         alone = is_large((*ins, outs)) and (
             isinstance(form, Map | Iota | Update) or (isinstance(form, Reindex) and len(ins) == 1)

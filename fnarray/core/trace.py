@@ -7,7 +7,7 @@ once; inside a trace it records an equation.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -70,6 +70,12 @@ class Tracer(Array):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.aval.str_short()})"
+
+    def __dir__(self) -> Iterable[str]:
+        # Completion in a debugger: what arrays have, and what an extension's tracer adds to it.
+        ours = [kind for kind in type(self).__mro__ if kind.__module__.startswith("fnarray.")]
+        kept = {name for kind in ours for name in vars(kind).get("__slots__", ())} - {"aval"}
+        return set(super().__dir__()) - kept - {"where_from"}
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self).__name__!r}: its value is not known yet")

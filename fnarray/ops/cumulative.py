@@ -79,7 +79,7 @@ def _cumulative(
         if has and name == "cumsum" and kind(x.dtype) in INEXACT:
             by = "" if sizes[2] == 1 else "rows_"
             kernel = f"cumsum_{by}{x.dtype.name if is_single(x.dtype) else 'double'}"
-        return Library(KernelRef("cumulative", kernel), (*sizes, reverse), x.size, kernel=has)
+        return Library(KernelRef("cumulative", kernel), (*sizes, reverse), x.size, has, x.size)
 
     return kernel_call(
         name,
@@ -180,7 +180,8 @@ def _recurrence_call(ins: Any, outs: Any, *, axis: int, reverse: bool) -> Librar
     if x.dtype in HALVES or not x.size:
         return HOST
     sizes = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
-    return Library(KernelRef("cumulative", "linear_recurrence"), (*sizes, reverse), prod(sizes))
+    ref = KernelRef("cumulative", "linear_recurrence")
+    return Library(ref, (*sizes, reverse), prod(sizes), flops=2 * prod(sizes))
 
 
 def _recurrence_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:

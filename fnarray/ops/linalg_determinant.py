@@ -40,6 +40,7 @@ from .kit.matrix import (
     check_square,
     count,
     diagonal,
+    lu_flops,
     native,
     scale_columns,
     swap,
@@ -60,7 +61,7 @@ def _det_aval(a: ShapedArray) -> ShapedArray:
 
 def _det_call(ins: Any, outs: Any) -> Library:
     batch, n = ins[0].shape[:-2], ins[0].shape[-1]
-    return native("determinant", n, (count(batch), n))
+    return native("determinant", n, (count(batch), n), lu_flops(n, n))
 
 
 def _parity(pivots: Any, dtype: Any) -> Any:
@@ -184,7 +185,7 @@ def _slogdet_eval(a: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def _slogdet_call(ins: Any, outs: Any) -> Library:
     batch, n = ins[0].shape[:-2], ins[0].shape[-1]
-    return native("log_determinant", n, (count(batch), n))
+    return native("log_determinant", n, (count(batch), n), lu_flops(n, n))
 
 
 def _slogdet_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:

@@ -30,6 +30,7 @@ from .kit.matrix import (
     hermitian_part,
     join,
     lapack,
+    lu_flops,
     native,
     per_matrix,
     stacks,
@@ -78,7 +79,7 @@ def _cholesky_call(ins: Any, outs: Any) -> Library:
     (x,) = ins
     n = x.shape[-1]
     statics = (count(x.shape[:-2]), n)
-    return native("cholesky", n, statics)
+    return native("cholesky", n, statics, n**3 / 3)
 
 
 def _cholesky_tangent(factor: Any, change: Any) -> Any:
@@ -267,7 +268,7 @@ def _lu_eval(x: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def _lu_call(ins: Any, outs: Any) -> Library:
     m, n = ins[0].shape[-2:]
-    return native("lu", max(m, n), (count(ins[0].shape[:-2]), m, n))
+    return native("lu", max(m, n), (count(ins[0].shape[:-2]), m, n), lu_flops(m, n))
 
 
 def unpacked(factors: Any) -> tuple[Any, Any]:
@@ -378,7 +379,9 @@ def _permutation_call(ins: Any, outs: Any, *, permutation_size: int) -> Library:
     (pivots,) = ins
     size = pivots.shape[-1]
     return Library(
-        KernelRef("linalg", "permutation"), (count(pivots.shape[:-1]), size, permutation_size)
+        KernelRef("linalg", "permutation"),
+        (count(pivots.shape[:-1]), size, permutation_size),
+        flops=0,
     )
 
 

@@ -44,6 +44,7 @@ from .kit.matrix import (
     inverse_off_diagonal,
     join,
     lapack,
+    lu_flops,
     native,
     per_matrix,
     scale_columns,
@@ -169,7 +170,9 @@ def _qr_call(ins: Any, outs: Any, *, pivoting: bool, **params: Any) -> Library:
     n = x.shape[-1]
     if pivoting:
         return by_lapack("qr_pivoted", x, m, n, k)
-    return native("qr", max(m, n), (count(tuple(batch)), m, n, k))
+    r = min(m, n)  # reflections: made, and multiplied into k columns
+    flops = 2 * lu_flops(m, n) + r * (4 * m * k - 2 * r * (m + k) + 4 * r * r / 3)
+    return native("qr", max(m, n), (count(tuple(batch)), m, n, k), flops)
 
 
 qr_p = by_library("qr", _qr_aval, _qr_eval, jvp=_qr_jvp, call=_qr_call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from .kit.matrix import (
     check_square,
     count,
     lapack,
+    lu_flops,
     native,
     per_matrix,
     shift,
@@ -98,7 +100,7 @@ def _triangular_call(ins: Any, outs: Any, **params: Any) -> Library:
     k = b.shape[-1] if params["left_side"] else b.shape[-2]
     names = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
     statics = (count(a.shape[:-2]), n, k, *(bool(params[name]) for name in names))
-    return native("triangular_solve", max(n, k), statics)
+    return native("triangular_solve", max(n, k), statics, n * n * k)
 
 
 def _triangle(x: Any, lower: bool, unit: bool) -> Any:
@@ -237,7 +239,7 @@ def _linear_call(ins: Any, outs: Any) -> Library:
     a, b = ins
     n, k = b.shape[-2:]
     statics = (count(a.shape[:-2]), n, k)
-    return native("linear_solve", max(n, k), statics)
+    return native("linear_solve", max(n, k), statics, lu_flops(n, n) + 2 * n * n * k)
 
 
 def _linear_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
@@ -340,7 +342,7 @@ def _factored_call(ins: Any, outs: Any, *, transpose_a: bool, conjugate_a: bool)
     n, k = ins[3].shape[-2:]
 
     statics = (count(ins[3].shape[:-2]), n, k, transpose_a, conjugate_a)
-    return native("factored_solve", max(n, k), statics)
+    return native("factored_solve", max(n, k), statics, 2 * n * n * k)
 
 
 def _factored_jvp(primals: Any, tangents: Tangents, **flags: bool) -> tuple[Any, Any]:
@@ -422,7 +424,8 @@ def _tridiagonal_eval(*operands: np.ndarray, perturb_singular: bool) -> np.ndarr
 def _tridiagonal_call(ins: Any, outs: Any, *, perturb_singular: bool) -> Library:
     shape = ins[3].shape
     # Elimination along a diagonal leaves LAPACK nothing to block: the kernel is as fast.
-    return Library(KernelRef("linalg", "tridiagonal_solve"), (count(shape[:-2]), *shape[-2:]))
+    ref, statics = KernelRef("linalg", "tridiagonal_solve"), (count(shape[:-2]), *shape[-2:])
+    return Library(ref, statics, flops=3 * prod(shape[:-1]) + 5 * prod(shape))
 
 
 def _columns(d: Any, like: Any) -> Any:

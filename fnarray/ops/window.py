@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -410,7 +411,9 @@ def _select_call(name: str, ins: Any, prim: Primitive, params: dict[str, Any]) -
     plain = all(a.dtype not in HALVES for a in ins) and prim.name in ("ge", "le")
     native = plain and ins[1].size and ins[1].ndim
     statics = _native_statics(ins[1], prim, params) if native else ()
-    return Library(KernelRef("window", name), statics, ins[1].size, bool(native))
+    places = prod(reduce_window_shape_tuple(ins[1].shape, **params))
+    flops = places * prod(params["window_dimensions"])
+    return Library(KernelRef("window", name), statics, ins[1].size, bool(native), flops)
 
 
 def _scatter_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) -> Library:

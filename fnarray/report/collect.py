@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import prod
 from types import ModuleType
 from typing import Any
 
@@ -14,12 +15,14 @@ from ..compile.cpu.launch import threads
 from ..compile.ir import Block, Node
 from ..compile.report import bytes_of, label, nodes_of, region_cost
 from ..compile.schedule.plan import Region
+from ..compile.schedule.work import is_counted
 from ..core import tree
-from ..core.forms import Overlay, Update
-from ..core.graph import Graph, Var, subgraphs
+from ..core.forms import Library, Overlay, Update
+from ..core.graph import ClosedGraph, Graph, Var, subgraphs
 from ..core.ref import AbstractRef
 from ..core.source import Source
 from ..runtime.dispatch import buffer_of
+from ..runtime.dispatch import executable as executable_of
 from . import measure
 from .excerpts import excerpts_of
 from .model import Buffer, Facts, Kernel, Machine, Operation, Place, Text
@@ -49,11 +52,11 @@ def facts_of(
         arrays = [*traced.consts, *tree.leaves((args, kwargs))]
         data = [buffer_of(x, v.aval) for x, v in zip(arrays, plan.block.inputs, strict=True)]
         seconds, times = measure.run_times(executable, data)
-    reasons = [(listing.number(r.node), f"{r.choice}, since {r.why}") for r in plan.reasons]
-    kernels = _kernels(executable, listing, reasons, times, getattr(lowered, "kernels", ()))
+    reasons = _reasons(executable, listing)
+    kernels = _kernels(executable, listing, times, getattr(lowered, "kernels", ()))
     if not why:
         machine, kernels = _under_roofline(kernels)
-    copies = tuple((n, why) for n, why in reasons if "copies" in why or "kept twice" in why)
+    copies = tuple((n, why) for n, why in reasons if "copies" in why or "a carry twice" in why)
     captured = [f"captured {k}" for k in range(len(traced.consts))]
     arguments = (*captured, *traced.signature.paths(lowered._fun))
     buffers, peak = _buffers(plan.regions, executable, listing, arguments)
@@ -141,12 +144,15 @@ class Listing:
         By which operation a value is written.
     updates : set of int
         The operations that write a part of an array: in place, unless they copy it first.
+    programs : dict
+        By number, what operations run that hold a program of its own, and on how many devices.
     """
 
     def __init__(self, block: Block):
         self.operations: list[Operation] = []
         self.written: dict[Var, int] = {}
         self.updates: set[int] = set()
+        self.programs: dict[int, tuple[Any, int]] = {}
         self._numbers: dict[Any, int] = {}
         self._inputs = {v: -1 - k for k, v in enumerate(block.inputs)}
         self._add(block, -1, {})
@@ -180,6 +186,11 @@ class Listing:
             )
             for body in node.bodies:
                 self._add(body, number, {})
+            if (held := _program_in(node)) is not None:
+                program = executable_of(held, shown=True)
+                devices = prod(size for _, size in node.eqn.params["mesh_axes"])
+                self.programs[number] = program, devices
+                self._add(program.plan.block, number, {})
             inside = tuple(range(number + 1, len(self.operations)))
             if inside:
                 op = self.operations[number]
@@ -195,17 +206,26 @@ def _key(node: Node) -> Any:
     return node.outs[0] if node.outs else node.eqn.source
 
 
+def _program_in(node: Node) -> ClosedGraph | None:
+    """Return the program that a step of the driver runs on several devices, if it does."""
+    is_step = isinstance(node.form, Library) and "mesh_axes" in node.eqn.params
+    held = node.eqn.params.values() if is_step else ()
+    return next((graph for graph in held if isinstance(graph, ClosedGraph)), None)
+
+
 # ---- kernels -------------------------------------------------------------------------------------
 
 
+def _reasons(executable: Any, listing: Listing) -> list[tuple[int, str]]:
+    told = [(r.node, f"{r.choice}, since {r.why}") for r in executable.plan.reasons]
+    return [(listing.number(node), text) for node, text in told]
+
+
 def _kernels(
-    executable: Any,
-    listing: Listing,
-    reasons: Sequence[tuple[int, str]],
-    times: dict[str, float],
-    binaries: Sequence[Any],
+    executable: Any, listing: Listing, times: dict[str, float], binaries: Sequence[Any]
 ) -> tuple[Kernel, ...]:
     out: list[Kernel] = []
+    reasons = _reasons(executable, listing)
     gpu = _on_gpu(executable)
     kernels = iter(zip(executable.source.kernels, executable.kernels, strict=True))
     begin, j, h = time.perf_counter(), 0, 0
@@ -251,9 +271,33 @@ def _kernels(
                 made=how.how or ("" if region.body is None else "memory"),
                 made_seconds=how.seconds if how.how and not gpu else None,
                 reasons=tuple((n, r) for n, r in reasons if n in inside),
+                is_counted=all(map(is_counted, nodes_of(region))),
             )
         )
+        if region.step is not None:
+            out += _shards_of(out.pop(), listing, listing.number(region.step))
     return tuple(out)
+
+
+def _shards_of(step: Kernel, listing: Listing, number: int) -> list[Kernel]:
+    """Return a step and the kernels of the program that it runs once on each device, if it does."""
+    if number not in listing.programs:
+        return [step]
+    program, devices = listing.programs[number]
+    program.load()
+    return [
+        replace(step, times=0),
+        *(
+            replace(
+                kernel,
+                label=f"{step.label}.{kernel.label}",
+                summary=f"{kernel.summary}, each of {devices} shards",
+                threads=1,
+                times=devices * kernel.times,
+            )
+            for kernel in _kernels(program, listing, {}, ())
+        ),
+    ]
 
 
 def _binary(found: Any) -> str:
@@ -283,7 +327,9 @@ def _under_roofline(kernels: Sequence[Kernel]) -> tuple[Machine, tuple[Kernel, .
     return machine, known
 
 
-def _bound(kernel: Kernel, machine: Machine) -> float:
+def _bound(kernel: Kernel, machine: Machine) -> float | None:
+    if not kernel.is_counted:
+        return None
     which = int(kernel.threads > 1)
     rate = machine.product if kernel.is_step else machine.flops[which]
     reach = machine.cache if kernel.moved <= measure.CACHED else machine.bandwidth

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
 from difflib import unified_diff
 from html import escape
 from pathlib import Path
@@ -112,9 +111,6 @@ def _emitted(facts: Facts) -> list[str]:
 def _figures(a: Facts, b: Facts) -> list[Row]:
     rows: list[Row] = []
 
-    def total(of: Callable[[Kernel], int]) -> tuple[int, int]:
-        return sum(map(of, a.kernels)), sum(map(of, b.kernels))
-
     def add(name: str, old: float | None, new: float | None, shown: Any) -> None:
         ratio = f"{new / old:.2f}" if old and new is not None else "–"
         before, after = ("–" if x is None else shown(x) for x in (old, new))
@@ -123,8 +119,8 @@ def _figures(a: Facts, b: Facts) -> list[Row]:
     add("equations", a.equations, b.equations, str)
     add("operations in the graph", len(a.operations), len(b.operations), str)
     add("kernels and steps", len(a.kernels), len(b.kernels), str)
-    add("operations", *total(lambda k: k.flops), number)
-    add("memory traffic", *total(lambda k: k.moved), size)
+    add("operations", a.flops, b.flops, number)
+    add("memory traffic", a.moved, b.moved, size)
     add("peak of arrays", a.peak, b.peak, size)
     add("a run", a.seconds, b.seconds, seconds)
     add("compiling", sum(s for _, s in a.stages), sum(s for _, s in b.stages), seconds)

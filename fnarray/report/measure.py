@@ -83,11 +83,15 @@ _WORK = r"\bv?(?:add|sub|mul|div|sqrt|max|min|fn?m(?:add|sub)\d+)"
 _INTEGER = r"\bv?p(?:add|sub|mull|min|max|cmp|sll|srl|sra)\w*\b"
 _PACKED = re.compile(rf"(?:{_WORK}p[sdh]\b|{_INTEGER})[^\n]*%([xyz])mm")
 _ARM = re.compile(r"\bf?(?:add|sub|mul|div|mla|sqrt|max|min)\w*\s+v\d+\.")
+_ROUTINES = re.compile(r"\bfk\.(?:gemm|lapack)\.")
 _SVE = re.compile(r"\bf?(?:add|sub|mul|div|mla|sqrt|max|min)\w*\s+z\d+\.")
 
 
 def vector_bits(name: str, source: Any) -> int | None:
-    """Return the width of the widest registers that a kernel computes on; 0 where it is scalar."""
+    """Return the width of the widest registers that a kernel computes on; 0 where it is scalar.
+
+    None where it is not known: of a kernel that leaves all to BLAS or LAPACK, or is Numba's.
+    """
     try:
         text = native.assembly_of(name, source)
     except Fallback:
@@ -95,7 +99,7 @@ def vector_bits(name: str, source: Any) -> int | None:
     widths = {"x": 128, "y": 256, "z": 512}
     found = [widths[m] for m in _PACKED.findall(text)]
     found += [128] * bool(_ARM.search(text)) + [256] * bool(_SVE.search(text))
-    return max(found, default=0)
+    return max(found, default=None if _ROUTINES.search(source.text) else 0)
 
 
 # ---- the roofline --------------------------------------------------------------------------------

@@ -61,7 +61,8 @@ class Kernel:
     Attributes
     ----------
     label, summary : str
-        How the driver calls it; what it computes.
+        How the driver calls it (``h0.kernel1`` is a kernel of what its step 0 runs on each
+        device); what it computes.
     is_step : bool
         Whether a library or the host does it.
     threads : int
@@ -78,6 +79,11 @@ class Kernel:
         Where its machine code is from, and how long that took.
     reasons : tuple of (int, str)
         What the scheduler did not do, and why: operation and text.
+    is_counted : bool
+        Whether that are all operations: a loop whose turns are not known before it runs counts one
+        of them, and a library step none whose algorithm does as many as it needs.
+    times : int
+        How often it counts in a sum: once on each device, or 0, of a step whose kernels do.
     """
 
     label: str
@@ -96,6 +102,8 @@ class Kernel:
     made: str = ""
     made_seconds: float | None = None
     reasons: tuple[tuple[int, str], ...] = ()
+    is_counted: bool = True
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +185,18 @@ class Facts:
     peak: int = 0
     machine: Machine | None = None
     failure: Failure | None = None
+
+    @property
+    def flops(self) -> int:
+        """Operations of a run, as far as they are counted."""
+        return sum(k.flops * k.times for k in self.kernels)
+
+    @property
+    def moved(self) -> int:
+        """Bytes between kernels and memory."""
+        return sum(k.moved * k.times for k in self.kernels)
+
+    @property
+    def regions(self) -> tuple[Kernel, ...]:
+        """What the driver calls, in order: no kernels of a step's own program (``h0.kernel1``)."""
+        return tuple(k for k in self.kernels if "." not in k.label)

@@ -8,7 +8,19 @@ from pathlib import Path
 
 from .model import Excerpt, Facts, Kernel, Text
 from .svg import buffer_chart, drawings, ranges
-from .words import count, grouped, made, number, roofline, seconds, size, vectors
+from .words import (
+    all_operations,
+    count,
+    grouped,
+    made,
+    number,
+    offence,
+    operations,
+    roofline,
+    seconds,
+    size,
+    vectors,
+)
 
 #: Lines of emitted text that a page shows at most; the rest is told, and where to find it.
 MOST_LINES = 12_000
@@ -64,8 +76,8 @@ def _figures(facts: Facts) -> str:
         ("arguments", facts.signature or "none"),
         ("equations", f"{facts.equations:,}, {len(facts.operations):,} once simplified"),
         ("runs as", f"{count(len(facts.kernels) - steps, 'kernel')}, {count(steps, 'step')}"),
-        ("operations", number(sum(k.flops for k in facts.kernels))),
-        ("memory traffic", size(sum(k.moved for k in facts.kernels))),
+        ("operations", all_operations(facts)),
+        ("memory traffic", size(facts.moved)),
         ("peak of arrays", size(facts.peak)),
         ("a run", run),
         ("compiling", seconds(stages)),
@@ -173,7 +185,7 @@ def _cells(facts: Facts, k: Kernel) -> list[str]:
     return [
         f"<code>{escape(k.label)}</code>",
         escape(k.summary) + fused,
-        number(k.flops),
+        operations(k),
         size(k.moved),
         vectors(k),
         str(k.threads or "–"),
@@ -213,7 +225,9 @@ def _machine(facts: Facts) -> str:
         f"{size(m.bandwidth[1])}/s on all, {size(m.cache[0])}/s from a near cache, "
         f"{number(m.flops[0])} float32 operations/s on one thread, {number(m.product)} in "
         "products. A function such as exp counts as the additions that it takes as long as. "
-        "A kernel whose operands lie in a nearer cache may beat it.</p>"
+        "A kernel whose operands lie in a nearer cache may beat it. None is given where operations "
+        "are not all known: turns of a while loop, of which one is counted, and steps such as a "
+        "sort or a callback.</p>"
     )
 
 
@@ -252,7 +266,7 @@ def _failure(facts: Facts) -> str:
     )
     return (
         f'<section class="failed" role="alert"><h2>It cannot be compiled: '
-        f"{escape(failure.kind)} at {escape(str(failure.place))}</h2>"
+        f"{escape(offence(failure))}</h2>"
         f"<pre>{escape(failure.message)}</pre></section>"
         f'<section class="pane" id="source">{source or "<p>There is no source.</p>"}</section>'
     )

@@ -144,7 +144,7 @@ _ROWS = 60
 
 def buffer_chart(facts: Facts) -> str:
     """Return a chart of which array is alive during which kernel, and of the bytes in all."""
-    steps = max(len(facts.kernels), 1)
+    steps = max(len(facts.regions), 1)
     rows = sorted(facts.buffers, key=lambda b: -b.size)[:_ROWS]
     rows.sort(key=lambda b: (b.first, b.last))
     left, right, line, top = 190.0, 860.0, 18.0, 96.0
@@ -172,7 +172,7 @@ def buffer_chart(facts: Facts) -> str:
 
 
 def _at(facts: Facts, k: int) -> str:
-    return facts.kernels[k].label if k < len(facts.kernels) else "all along"
+    return facts.regions[k].label if k < len(facts.regions) else "all along"
 
 
 def _row(b: Buffer, y: float, left: float, step: float) -> str:

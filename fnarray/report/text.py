@@ -16,7 +16,18 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from .model import Facts, Kernel
-from .words import count, grouped, made, number, roofline, seconds, size, vectors
+from .words import (
+    all_operations,
+    count,
+    grouped,
+    made,
+    offence,
+    operations,
+    roofline,
+    seconds,
+    size,
+    vectors,
+)
 
 #: Width of the bars of the chart of arrays, and rows at most.
 _BAR, _ROWS = 32, 24
@@ -45,7 +56,7 @@ def _failure(facts: Facts) -> Iterator[Any]:
     failure = facts.failure
     assert failure is not None
     yield Rule(f"{facts.name} cannot be compiled")
-    yield Panel(Line(f"{failure.kind} at {failure.place}\n{failure.message}"), border_style="red")
+    yield Panel(Line(f"{offence(failure)}\n{failure.message}"), border_style="red")
     for excerpt in facts.excerpts:
         for k, line in enumerate(excerpt.lines, excerpt.number):
             bad = k == failure.place.line
@@ -57,8 +68,8 @@ def _parts(facts: Facts) -> Iterator[Any]:
     run = seconds(facts.seconds) if facts.seconds is not None else f"not run: {facts.not_run}"
     yield Line(
         f"{count(facts.equations, 'equation')}, {len(facts.operations):,} once simplified; "
-        f"{number(sum(k.flops for k in facts.kernels))} operations, "
-        f"{size(sum(k.moved for k in facts.kernels))} moved, peak {size(facts.peak)}; "
+        f"{all_operations(facts)} operations, "
+        f"{size(facts.moved)} moved, peak {size(facts.peak)}; "
         f"a run: {run}; compiling: {seconds(sum(s for _, s in facts.stages))}"
     )
     kernels = _alike(facts.kernels)
@@ -110,7 +121,7 @@ def _kernels(kernels: Iterable[Kernel]) -> Table:
         table.add_column(head, no_wrap=True)
     table.add_column("code", overflow="fold", min_width=8)
     for k in kernels:
-        cells = (k.label, k.summary, number(k.flops), size(k.moved), vectors(k), seconds(k.seconds))
+        cells = (k.label, k.summary, operations(k), size(k.moved), vectors(k), seconds(k.seconds))
         table.add_row(*map(escape, (*cells, roofline(k), made(k))))
     return table
 
@@ -127,7 +138,7 @@ def _buffers(facts: Facts) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for head in ("array", "", "bytes", "kind", "alive"):
         table.add_column(head, no_wrap=True)
-    steps = max(len(facts.kernels), 1)
+    steps = max(len(facts.regions), 1)
     for b in sorted(facts.buffers, key=lambda b: -b.size)[:_ROWS]:
         first, last = (round(_BAR * x / steps) for x in (b.first, b.last + 1))
         bar = " " * first + "█" * max(last - first, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .model import Facts, Kernel
+from .model import Facts, Failure, Kernel
 
 
 def size(n: float) -> str:
@@ -22,14 +22,27 @@ def seconds(x: float | None) -> str:
     if x is None:
         return "–"
     for unit, least in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if x >= least:
-            return f"{x / least:.3g} {unit}"
-    return f"{x * 1e9:.3g} ns"
+        if x >= 0.9995 * least:
+            return f"{_figures(x / least)} {unit}"
+    return f"{_figures(x * 1e9)} ns"
 
 
 def count(n: int, what: str) -> str:
     """Return a number of things."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def operations(kernel: Kernel) -> str:
+    """Return how many operations a kernel does, as far as that is known."""
+    if kernel.is_counted:
+        return number(kernel.flops)
+    return f"{number(kernel.flops)} or more" if kernel.flops else "–"
+
+
+def all_operations(facts: Facts) -> str:
+    """Return how many operations a program does, as far as that is known."""
+    total = number(facts.flops)
+    return total if all(k.is_counted for k in facts.kernels if k.times) else f"{total} or more"
 
 
 def vectors(kernel: Kernel) -> str:
@@ -39,8 +52,10 @@ def vectors(kernel: Kernel) -> str:
     if not kernel.threads:
         return "–"
     if kernel.vector_bits is None:
-        return "not looked at"
-    return f"{kernel.vector_bits} bits" if kernel.vector_bits else "scalar"
+        return "not known"
+    if not kernel.vector_bits:
+        return "scalar" if kernel.flops or not kernel.is_counted else "it moves"
+    return f"{kernel.vector_bits} bits"
 
 
 def roofline(kernel: Kernel) -> str:
@@ -70,6 +85,11 @@ def where(facts: Facts, n: int) -> str:
     return f"{op.name} at {op.place}"
 
 
+def offence(failure: Failure) -> str:
+    """Return which error it is, and at which of the user's lines if it is at one."""
+    return f"{failure.kind} at {failure.place}" if failure.place.line else failure.kind
+
+
 def grouped(facts: Facts, notes: Iterable[tuple[int, str]]) -> list[tuple[tuple[int, ...], str]]:
     """Return what is said of operations, each sentence once, with the operations it is said of."""
     found: dict[str, list[int]] = {}
@@ -84,7 +104,12 @@ def grouped(facts: Facts, notes: Iterable[tuple[int, str]]) -> list[tuple[tuple[
 def _scaled(n: float, step: int, units: str) -> str:
     *rest, last = units.split(" ")
     for unit in rest:
-        if n < step:
-            return f"{n:.3g} {unit}"
+        if n < step - 0.5:
+            return f"{_figures(n)} {unit}"
         n /= step
-    return f"{n:.3g} {last}"
+    return f"{_figures(n)} {last}"
+
+
+def _figures(n: float) -> str:
+    """Return three figures, or as many as stand before the point."""
+    return f"{n:.3g}" if n < 999.5 else f"{n:.0f}"

@@ -54,6 +54,22 @@ def test_completion_of_values() -> None:
     assert {"lower", "trace", "eval_shape", "clear_cache"} <= set(dir(fnarray.jit(jnp.sin)))
 
 
+@pytest.mark.parametrize("transform", [fnarray.jit, fnarray.grad, fnarray.vmap])
+def test_completion_of_what_is_traced(transform) -> None:
+    """``dir`` of a tracer, in a debugger, lists what arrays have, and nothing that it keeps."""
+    seen: list[set[str]] = []
+
+    def f(x):
+        seen.append(set(dir(x)))
+        return x * 1.0
+
+    with fnarray.effects("off"):
+        transform(f)(1.0 if transform is fnarray.grad else jnp.ones(3))
+    assert {"at", "sum", "shape", "T", "aval"} <= seen[0]
+    kept = {"frame", "origin", "where_from", "atom", "primal", "tangent", "batch"}
+    assert not kept & seen[0]
+
+
 @pytest.mark.parametrize(
     "call",
     ["f(x)", "g(x)", "pair(x)[0]", "smooth(x)", "Model().step(x)", "fa.vmap(f)(x)"],

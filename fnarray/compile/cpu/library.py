@@ -63,17 +63,19 @@ def _shared(node: Node, form: Library, limits: Limits) -> Run | None:
     """Return a convolution whose images are shared out to threads; None for one that is not.
 
     BLAS's own threads wait for each other in each product of patches: beside other processes the
-    gradients of one by 3 x 3 took 700 ms, and 4 where the cores were free.
+    gradients of one by 3 x 3 took 700 ms, and 4 where the cores were free. Nor are they for one
+    that is worth a thread alone: it took 300 ms beside others, and takes 1.
     """
     prim, params = node.eqn.primitive, node.eqn.params
     layout, dtype, shape = params["dimension_numbers"], node.out.aval.dtype, node.out.aval.shape
     images, axis = int(layout.lhs_spec[0]), int(layout.out_spec[0])
     count = shape[axis]
-    if params["batch_group_count"] > 1 or form.flops // 2 < 2 * limits.share:
+    products = (form.flops or 0) // 2
+    if params["batch_group_count"] > 1:
         return None
 
     def step(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
-        parts = min(threads(), form.flops // 2 // limits.share, count)
+        parts = max(min(threads(), products // limits.share, count), 1)
         out: np.ndarray[Any, Any] = np.empty(shape, dtype)
         cuts: list[int] = [count * k // parts for k in range(parts + 1)]
 

@@ -290,7 +290,7 @@ class Steps:
         """Write the passes of a step, which threads share, if it is worth it; return whether."""
         source, out = arrays[0], arrays[-1]
         for k, (op, statics) in enumerate(form.passes):
-            if not self.values.share(form.flops // (_FAST * len(form.passes))):
+            if not self.values.share((form.flops or 0) // (_FAST * len(form.passes))):
                 return False
             parts = f"{self.values.argument('i64', CORES, 'cores')} * {_PARTS}"
             part = self.writer.fresh("i")

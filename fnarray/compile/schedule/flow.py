@@ -270,7 +270,7 @@ class Flows:
             twice = c.place is not None and not order.in_place(atom, c.var)
             if twice:
                 why = "the body reads the old value after it has made the new one"
-                self.places.note(Reason("flow", node, "a carry is kept twice", why))
+                self.places.note(Reason("flow", node, "keeps a carry twice", why))
             done.append(replace(c, spare=twice))
         return tuple(done), order
 

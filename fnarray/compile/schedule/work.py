@@ -64,7 +64,8 @@ def products_of(node: Node) -> int:
 def flops_of(node: Node, *, as_additions: bool = False) -> int:
     """Return the operations of a node: two for each product added up, none for moving elements.
 
-    A loop counts its turns where they are known, else one; of branches the longest counts.
+    A loop counts its turns where they are known, else one; of branches the longest counts. A
+    library step of which they are not known counts none: `is_counted` says whether there is one.
 
     Parameters
     ----------
@@ -88,12 +89,20 @@ def flops_of(node: Node, *, as_additions: bool = False) -> int:
         # A term that is more than an operand or an index is computed before it is folded.
         computed = sum(not re.fullmatch(r"\{r?\d+\}", term) for term in form.terms)
         return iterations(node) * (max(within, 1) + computed)
-    if isinstance(form, Library) and form.flops:
-        return form.flops
+    if isinstance(form, Library):
+        return form.flops or 0
     if isinstance(form, Pieces | Iota | Reindex):
         return 0
     cost = form.cost if as_additions and isinstance(form, Map) else 1
     return within or iterations(node) * cost
+
+
+def is_counted(node: Node) -> bool:
+    """Whether `flops_of` a node are those of a run: turns of a ``while`` are not known before."""
+    form = node.form
+    if isinstance(form, While) or (isinstance(form, Library) and form.flops is None):
+        return False
+    return all(is_counted(n) for block in node.bodies for n in block.nodes)
 
 
 def operations_of(node: Node, inlined: Mapping[Var, Node]) -> set[Node]:

@@ -201,9 +201,19 @@ def stacks(f: Callable[..., np.ndarray], *operands: np.ndarray) -> np.ndarray:
     return result.reshape(x.shape)
 
 
-def native(function: str, size: int, statics: Sequence[Any]) -> Library:
-    """Return how matrices of a size lower: to a kernel or to LAPACK, as the target likes."""
-    return Library(KernelRef("linalg", function), tuple(statics), size)
+def native(function: str, size: int, statics: Sequence[Any], flops: float | None = None) -> Library:
+    """Return how a stack of matrices lowers: to a kernel or to LAPACK, as the target likes.
+
+    ``statics`` begin with how many there are; ``flops`` are the operations that one takes.
+    """
+    total = None if flops is None else round(statics[0] * flops)
+    return Library(KernelRef("linalg", function), tuple(statics), size, flops=total)
+
+
+def lu_flops(m: int, n: int) -> float:
+    """Return the operations of elimination in a matrix of m by n."""
+    k = min(m, n)
+    return k * (2 * m * n - k * (m + n) + 2 * k * k / 3)
 
 
 def by_lapack(function: str, x: ShapedArray, *statics: Any) -> Library:
