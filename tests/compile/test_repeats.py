@@ -96,3 +96,46 @@ def test_what_layers_give_is_what_a_loop_gives():
         np.testing.assert_allclose(gb, inside.sum(0), rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(gw, before.T @ inside, rtol=1e-4, atol=1e-5)
         g = g + inside @ w.T
+
+
+def newton(turns: int):
+    """Return Newton's method for the least place of a valley, its turns written out."""
+
+    def valley(x):
+        return fnp.sum(10 * (x[1:] - x[:-1] ** 2) ** 2) + fnp.sum(fnp.exp(-(x**2)) * fnp.sin(x))
+
+    def f(x):
+        for _ in range(turns):
+            damped = fa.hessian(valley)(x) + 5 * fnp.eye(x.size)
+            x = x - fnp.linalg.solve(damped, fa.grad(valley)(x))
+        return x
+
+    return f
+
+
+def descent(turns: int):
+    """Return steps of a matrix times what is made of a place and of its neighbours."""
+
+    def f(x):
+        a = fnp.eye(x.size) / 9 + fnp.tril(fnp.ones((x.size, x.size))) / 99
+        for _ in range(turns):
+            moved = [fnp.concatenate([x[k:], x[:k]]) for k in range(1, 6)]
+            slope = sum((x + m) * (x * m - 1) for m in moved)
+            x = x - a @ slope
+        return x
+
+    return f
+
+
+@pytest.mark.parametrize(("program", "length"), [(newton, 8), (descent, 8), (descent, 30)])
+def test_steps_are_one_text(program, length):
+    """What a turn hands to the next is one small array, and not all that came before."""
+    x = np.linspace(-0.5, 0.7, length)
+
+    def texts(turns: int) -> int:
+        kernels = compile_graph(fa.make_jaxpr(program(turns))(x)).source.kernels
+        return sum(map(len, {k.source.text for k in kernels}))
+
+    assert texts(6) < 1.3 * texts(2)
+    few = program(2)
+    np.testing.assert_allclose(fa.jit(few)(x), few(x), rtol=1e-4)

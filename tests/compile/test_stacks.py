@@ -8,7 +8,7 @@ import pytest
 
 import fnarray
 from fnarray import lax
-from fnarray.compile.cpu import lapack
+from fnarray.compile.cpu import lapack, library
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 
@@ -126,3 +126,27 @@ def test_images_are_shared_out(specs):
     for got, want in zip(found, results(jax), strict=True):
         size = float(np.abs(want).max())
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * size)
+
+
+def test_few_images_leave_blas_one_thread(monkeypatch):
+    """Products of patches too small to be shared out wake none of BLAS's threads."""
+    entered = []
+    real = library.one_thread
+
+    class Watched:
+        def __enter__(self):
+            entered.append(True)
+            real.__enter__()
+
+        def __exit__(self, *exception):
+            real.__exit__(*exception)
+
+    monkeypatch.setattr(library, "one_thread", Watched())
+    rng = np.random.default_rng(3)
+    # Of complex numbers, which no processor has windows of our own for.
+    x, w = stack("complex64", 2, 3, 9, 8), rng.standard_normal((4, 3, 3, 3)).astype("complex64")
+    x = np.nan_to_num(x)
+    found = fnarray.jit(lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME"))(x, w)
+    assert entered
+    want = jax.lax.conv_general_dilated(x, w, (1, 1), "SAME")
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)

@@ -101,31 +101,3 @@ def test_layouts_and_shapes(oracle):
         ("conv_transpose_shape_tuple", ((2, 6, 7, 4), (2, 3, 4, 6), (1, 2), "SAME", names)),
     ):
         assert getattr(lax, name)(*args) == tuple(map(int, getattr(oracle, name)(*args)))
-
-
-@pytest.mark.parametrize("images", [1, 4])
-def test_a_small_convolution_takes_one_thread(monkeypatch, images):
-    """BLAS's threads wait for each other: a gradient of 900 thousand products took 300 ms."""
-    from fnarray.compile.cpu import library
-
-    jax = pytest.importorskip("jax")
-    inside: list[bool] = []
-
-    class Watched:
-        def __enter__(self):
-            inside.append(True)
-            return real.__enter__()
-
-        def __exit__(self, *error):
-            return real.__exit__(*error)
-
-    real = library.one_thread
-    monkeypatch.setattr(library, "one_thread", Watched())
-    x, w = draw((images, 3, 32, 32)), draw((8, 3, 3, 3))
-
-    def loss(of):
-        return lambda w: (of.conv(x, w, (1, 1), "SAME") ** 2).sum()
-
-    got = fnarray.jit(fnarray.grad(loss(lax)))(w)
-    np.testing.assert_allclose(got, jax.grad(loss(jax.lax))(w), rtol=1e-3, atol=1e-2)
-    assert inside

@@ -55,27 +55,29 @@ def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) 
     if isinstance(form, Library) and form.op.module == "conv":
         from .convolve import convolution  # which few programs need
 
-        return convolution(node, limits) or _shared(node, form, limits) or step
+        return convolution(node, limits) or _shared(node, form, step, limits)
     return step
 
 
-def _shared(node: Node, form: Library, limits: Limits) -> Run | None:
-    """Return a convolution whose images are shared out to threads; None for one that is not.
+def _shared(node: Node, form: Library, step: Run, limits: Limits) -> Run:
+    """Return a convolution whose images are shared out to threads, or left to one if they are few.
 
     BLAS's own threads wait for each other in each product of patches: beside other processes the
-    gradients of one by 3 x 3 took 700 ms, and 4 where the cores were free. Nor are they for one
-    that is worth a thread alone: it took 300 ms beside others, and takes 1.
+    gradients of one by 3 x 3 took 700 ms, and 4 where the cores were free; a net of eleven small
+    ones with its gradient took 1,200 ms, and 160.
     """
     prim, params = node.eqn.primitive, node.eqn.params
     layout, dtype, shape = params["dimension_numbers"], node.out.aval.dtype, node.out.aval.shape
     images, axis = int(layout.lhs_spec[0]), int(layout.out_spec[0])
     count = shape[axis]
     products = (form.flops or 0) // 2
+    if products < 2 * limits.share:
+        return _alone(step)
     if params["batch_group_count"] > 1:
-        return None
+        return step
 
-    def step(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
-        parts = max(min(threads(), products // limits.share, count), 1)
+    def shared(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
+        parts = min(threads(), products // limits.share, count)
         out: np.ndarray[Any, Any] = np.empty(shape, dtype)
         cuts: list[int] = [count * k // parts for k in range(parts + 1)]
 
@@ -88,7 +90,15 @@ def _shared(node: Node, form: Library, limits: Limits) -> Run | None:
             together(part, parts)
         return (out,)
 
-    return step
+    return shared
+
+
+def _alone(step: Run) -> Run:
+    def alone(*arrays: np.ndarray) -> Sequence[np.ndarray]:
+        with one_thread:
+            return step(*arrays)
+
+    return alone
 
 
 def is_step(node: Node, limits: Limits) -> bool:

@@ -49,6 +49,9 @@ KEPT = 4
 #: each layer of a network adds to was the sum of all that earlier ones had, so that no two layers
 #: were one text: the first call of a transformer of twelve took 870 ms, and 340.
 STREAMS = 4
+#: Elements up to which fewer arrays do where more places read them: a loop for those costs nothing,
+#: and what each turn of Newton's method hands to the next was all that earlier ones had taken off.
+BRIEF = 64
 CONTROL = (Branch, While, Scan)
 #: What vectors leave of a row is taken number by number: rows that are no whole vectors have to be
 #: longer by this (100 turns of Adam on rows of 200 took 1.43 ms as loops, and 1.03 by BLAS).
@@ -197,7 +200,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = "it is small and lives in registers"
         elif it.cost >= KEPT and registers and _is_shared(out, several):
             why = "several numbers are made of it, and a register holds it"
-        elif not in_loop and len(it.sources) >= STREAMS and len(several) > 1:
+        elif not in_loop and _streams(out, len(it.sources), len(several)):
             why = f"it is made of {len(it.sources)} arrays and is read {len(several)} times"
         elif it.cost >= limits.dear and repeated:
             why = f"it costs {it.cost} additions and is read more than once"
@@ -246,6 +249,13 @@ class _Written:
 def _read_from(value: Var) -> _Written:
     sources = frozenset((value,) if value.aval.shape else ())
     return _Written(0, 0, 0, len(sources), sources)
+
+
+def _streams(value: Var, sources: int, readers: int) -> bool:
+    """Whether readers of a value would read more arrays than those it is made of, and it."""
+    if sources >= STREAMS or value.aval.size > BRIEF:
+        return sources >= STREAMS and readers > 1
+    return (sources - 1) * (readers - 1) >= STREAMS - 1
 
 
 def _into(node: Node, written: Mapping[Var, _Written]) -> _Written:

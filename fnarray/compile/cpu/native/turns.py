@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, TypeGuard
 
-from .reader import Text, holds_loops, inside, is_loop, nodes_of, statements
+from .reader import Text, holds_loops, inside, is_loop, nodes_of, place_of, statements
 from .types import registry
 from .writer import Module
 
@@ -68,7 +68,7 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
         softmax of rows of 7 takes half as long with them, of rows of 1,000 a fifth longer.
         ``"adds"``: left to LLVM as well, unless it is written as vectors here.
     """
-    turn = _Turn(loop, slots, integers=module.integers)
+    turn = _turn_of(loop, slots, integers=module.integers)
     if not turn.independent:
         return None
     if size is not None and size % module.lanes:
@@ -94,7 +94,7 @@ def is_vector(loop: ast.For, slots: frozenset[str], module: Module, size: int | 
     """
     if not module.long or size is None or not 0 < size <= module.lanes:
         return False
-    return _Turn(loop, slots, integers=module.integers).along
+    return _turn_of(loop, slots, integers=module.integers).along
 
 
 def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> list[int]:
@@ -107,7 +107,7 @@ def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> li
     """
     if not SHORT < size <= KNOWN or size % module.lanes == 0 or len(loop.body) > _BODY:
         return []
-    turn = _Turn(loop, slots, integers=module.integers)
+    turn = _turn_of(loop, slots, integers=module.integers)
     if turn.sums or turn.traps or not turn.along or turn.called & module.sharing:
         return []
     rest = size % module.lanes
@@ -176,7 +176,7 @@ def _rereads(loop: ast.For) -> bool:
     places: dict[str, set[str]] = {}
     for x in _elements(loop):
         if isinstance(x.value, ast.Name):
-            places.setdefault(x.value.id, set()).add(ast.dump(x.slice))
+            places.setdefault(x.value.id, set()).add(place_of(x))
     return any(len(x) > 1 for x in places.values())
 
 
@@ -236,7 +236,7 @@ def at_once(loop: ast.For, size: int, module: Module) -> bool:
     and 3.8; of two vectors, 32: 33 and 10). Of functions of elements that lie apart it makes
     numbers.
     """
-    turn = _Turn(loop, frozenset(), integers=module.integers)
+    turn = _turn_of(loop, frozenset(), integers=module.integers)
     few = FEW - 1 <= size <= module.lanes
     fits = few or size == 2 * module.lanes if turn.along else few and not size & (size - 1)
     return fits and (turn.along or turn.dear) and not turn.sums and not turn.traps
@@ -250,7 +250,7 @@ def tailed(loop: ast.For, size: int | None, module: Module) -> bool:
     """
     if not module.masks or size is None or size % module.lanes == 0:
         return False
-    turn = _Turn(loop, frozenset(), integers=module.integers)
+    turn = _turn_of(loop, frozenset(), integers=module.integers)
     return turn.dear and not turn.sums and not turn.traps
 
 
@@ -268,7 +268,7 @@ def parted(loop: ast.For, text: Text, module: Module, size: int | None) -> bool:
         return False
     if not apart(loop, text.slots, text.aliased):
         return False
-    turn = _Turn(loop, text.slots, integers=module.integers)
+    turn = _turn_of(loop, text.slots, integers=module.integers)
     pays = turn.dear or (turn.sums and not module.sequential)
     if size is not None and any(type(x) is ast.Name and x.id == "vm" for x in inside(*text.body)):
         return False
@@ -292,7 +292,7 @@ def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool
     aliased : frozenset of str
         Names of arrays that a variable may stand for, besides the names of variables.
     """
-    turn = _Turn(loop, slots, integers=False)
+    turn = _turn_of(loop, slots, integers=False)
     if not turn.independent:
         return False
     elements = list(_elements(loop))
@@ -330,6 +330,15 @@ def _step(place: ast.expr, counter: str) -> int | None:
     return found if found < 2 else None
 
 
+def _turn_of(loop: ast.For, slots: frozenset[str], *, integers: bool) -> _Turn:
+    """Return what one turn of a loop does, which up to five ask for."""
+    held: dict[str, Any] = loop.__dict__
+    found = held.setdefault("turns_", {})
+    if (key := (slots, integers)) not in found:
+        found[key] = _Turn(loop, slots, integers=integers)
+    return found[key]
+
+
 class _Turn:
     """What one turn of a loop does.
 
@@ -360,9 +369,9 @@ class _Turn:
         self.assigned: set[str] = set()
         self.written: dict[str, str] = {}
         nodes = nodes_of(loop)
-        stored = {ast.dump(x.slice) + x.value.id for x in nodes if _is_element(x, ast.Store)}
+        stored = {place_of(x) + x.value.id for x in nodes if _is_element(x, ast.Store)}
         self.again = any(
-            ast.dump(x.slice) + x.value.id in stored for x in nodes if _is_element(x, ast.Load)
+            place_of(x) + x.value.id in stored for x in nodes if _is_element(x, ast.Load)
         )
         self.independent = all(self._statement(s, slots, nodes) for s in loop.body)
         self.independent = self.independent and all(map(self._expression, nodes))
@@ -383,7 +392,7 @@ class _Turn:
             return False
         if not _count(inside(target.slice), self.counter) or target.value.id in self.written:
             return False
-        self.written[target.value.id] = ast.dump(target.slice)
+        self.written[target.value.id] = place_of(target)
         return True
 
     def _expression(self, node: ast.AST) -> bool:
@@ -394,7 +403,7 @@ class _Turn:
         if isinstance(node, ast.Subscript):
             if not isinstance(node.value, ast.Name):
                 return False
-            return self.written.get(node.value.id, place := ast.dump(node.slice)) == place
+            return self.written.get(node.value.id, place := place_of(node)) == place
         return True
 
     def _call(self, call: ast.Call) -> bool:
