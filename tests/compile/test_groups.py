@@ -51,8 +51,7 @@ def orbits(p: Any, v: Any) -> Any:
 
 
 def grown(p: Any) -> Any:
-    turn = lambda _, p: p / fnp.prod(1 + p * p, axis=1, keepdims=True)
-    return lax.fori_loop(0, 9, turn, p)
+    return lax.fori_loop(0, 9, lambda _, p: p / fnp.prod(1 + p * p, axis=1, keepdims=True), p)
 
 
 def rows_turned(p: Any) -> Any:
