@@ -549,10 +549,10 @@ def simplified(graph: Graph, target: Target, around: Stack = ()) -> Block:
     block = lower_lanes(inline_calls(graph, around), target)
     for _, step in SIMPLIFY:
         block = step(block)
-    if target.limits.pieces and any(isinstance(n.form, Pieces) for n in block.nodes):
-        from .pieces import choose_pieces  # which few targets need
+    if any(isinstance(n.form, Pieces) for n in block.nodes):
+        from .pieces import read_pieces  # which few programs need
 
-        block = choose_pieces(block, target.limits.pieces)
+        block = read_pieces(block, target.limits)
     block = lower_bodies(block, target)
     if not target.limits.group or not any(isinstance(n.form, Scan | While) for n in block.nodes):
         return block

@@ -69,6 +69,10 @@ class Limits:
     pieces : int
         Arrays laid out of up to so many pieces are written into their readers, which choose for
         each element; others are filled piece by piece.
+    rotated : int
+        What is turned round along an axis (`roll`) is read where it lies where what follows that
+        axis has so many elements, which share one remainder: six neighbours of 128 x 128 x 128 were
+        six copies before.
     streams : int
         Arrays that one fused loop touches at most: more streams than this defeat prefetching and
         the vectoriser's overlap checks.
@@ -177,6 +181,7 @@ class Limits:
     vectors: int = 64
     views: bool = True
     pieces: int = 0
+    rotated: int = 16
     streams: int = 24
     parallel: int = 1 << 20
     shared: int = 1 << 18

@@ -104,6 +104,8 @@ class Reduce:
         ``(o, r) -> bounds``: terms outside are left out (windows over padding).
     axes : tuple of int, optional
         For a plain reduction of operand 0 along axes: lets the loops run in the operand's order.
+    in_order : tuple of str, optional
+        ``combine`` where terms are to be taken from first to last, if that leaves the order open.
     """
 
     extents: tuple[int, ...]
@@ -115,6 +117,7 @@ class Reduce:
     dtypes: tuple[Any, ...] | None = None
     valid: Callable[[Indices, Indices], tuple[Bound, ...]] | None = None
     axes: tuple[int, ...] | None = None
+    in_order: tuple[str, ...] | None = None
 
 
 @frozen

@@ -269,6 +269,7 @@ def _monoid(
     np.add,
     zero_of,
     {"iuf": "sc.radd({a0}, {x0})", "c": "({a0} + {x0})"},
+    in_order={"iuf": "sc.add({a0}, {x0})", "c": "({a0} + {x0})"},
     accumulator=wide,
     jvp=LINEAR,
     transpose=transposed(lambda ct, x, axes: _stretch(ct, x.shape, axes)),
@@ -284,6 +285,7 @@ def reduce_sum(x: Array, axes: Sequence[int]) -> Array:
     np.multiply,
     one_of,
     {"iuf": "sc.rmul({a0}, {x0})", "c": "({a0} * {x0})"},
+    in_order={"iuf": "sc.mul({a0}, {x0})", "c": "({a0} * {x0})"},
     accumulator=wide,
     jvp=partials(_of_product),
 )

@@ -50,6 +50,10 @@ def orbits(p: Any, v: Any) -> Any:
     return lax.fori_loop(0, 9, turn, (p, v))
 
 
+def grown(p: Any) -> Any:
+    return lax.fori_loop(0, 9, lambda _, p: p / fnp.prod(1 + p * p, axis=1, keepdims=True), p)
+
+
 def rows_turned(p: Any) -> Any:
     return lax.scan(lambda p, _: (p[:, ::-1] * 1.5 - p[:, :1], None), p, None, 5)[0]
 
@@ -77,6 +81,7 @@ TURNING: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
         f"orbits of {k}": (orbits, (R.random((96, k), np.float32), R.random((96, k), np.float32)))
         for k in (4, 5, 6, 8, 12)
     },
+    **{f"grown of {k}": (grown, (R.random((96, k), np.float32),)) for k in (3, 4, 5, 8)},
     "rows_turned": (rows_turned, (ROWS,)),
     "until": (until, (X,)),
     "weighted": (weighted, (X, STEPS)),

@@ -96,20 +96,26 @@ def test_no_cut_changes_a_bit(dtype):
     np.testing.assert_array_equal(blas.matmul(EAGER, a, np.asfortranarray(b)), whole)
 
 
+@pytest.mark.parametrize(
+    ("cpu", "tile", "register"),
+    [("znver5", "tile.12.2:", "zmm"), ("znver3", "tile.6.2.whole:", "ymm")],
+)
 @pytest.mark.parametrize("letter", ["s", "d"])
-def test_tiles_keep_their_sums_in_registers(letter, monkeypatch):
+def test_tiles_keep_their_sums_in_registers(letter, cpu, tile, register, monkeypatch):
     """The loop over terms multiplies and adds from registers, and writes nothing."""
     if not X86:
         assert gemm.symbol(letter) is None
         return
-    monkeypatch.setattr(gemm, "processor", lambda: replace(processor(), wide=True))
+    known = replace(processor(), wide=register == "zmm", features="+avx2,+fma")
+    monkeypatch.setattr(gemm, "processor", lambda: known)
     text = gemm.text(gemm.NAME + letter)
-    lines = assembly_for("znver5", text, straight=True).splitlines()
-    inside = next(k for k in range(lines.index("tile.12.2:"), len(lines)) if "vfmadd" in lines[k])
+    lines = assembly_for(cpu, text, straight=True).splitlines()
+    inside = next(k for k in range(lines.index(tile), len(lines)) if "vfmadd" in lines[k])
     first = max(k for k in range(inside) if lines[k].startswith("."))
     last = next(k for k in range(inside, len(lines)) if lines[k].startswith("\tj"))
     turn = lines[first:last]
-    assert sum("vfmadd" in line and "%zmm" in line for line in turn) == 24
+    sums = 2 * int(tile.split(".")[1])
+    assert sum("vfmadd" in line and f"%{register}" in line for line in turn) == sums
     assert not any("vmov" in line and line.endswith(")") for line in turn)
 
 

@@ -65,7 +65,7 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         count = max(1, min(count, columns // _WIDE))
     out = np.empty((*stack, rows, columns), lhs.dtype)
     blocks = list(_blocks(lhs, rhs, out, count))
-    if _ours(blocks, count):
+    if _suited(rows * lhs.shape[-1] * columns) and _ours(blocks, count):
         return out
     calls = _calls(blocks, count) if len(blocks) > 1 else None
     with one_thread:
@@ -164,6 +164,13 @@ def _ours(blocks: list[Block], count: int) -> bool:
     frames[:, : len(calls[0]) + 1] = [(code, *words) for words in calls]
     pool.call(frames, count)
     return True
+
+
+def _suited(multiplications: int) -> bool:
+    """Whether our own routine is at least as fast as BLAS for matrices of a size."""
+    from .native import gemm
+
+    return multiplications < gemm.large()
 
 
 @cache

@@ -122,10 +122,10 @@ def merged(loops: Sequence[Loop]) -> list[Loop]:
 def _pieces(rows: Sequence[Loop], pieces: int) -> Iterator[tuple[tuple[int, int], list[Loop]]]:
     """Cut the outermost loop that has as many turns, or the longest; yield where each begins."""
     last = len(rows) - 1
-    turns = [-(-n // gemm.TALL) if k == last else n for k, (n, _, _) in enumerate(rows)]
+    turns = [-(-n // gemm.tall()) if k == last else n for k, (n, _, _) in enumerate(rows)]
     cut = next((k for k, n in enumerate(turns) if n >= pieces), turns.index(max(turns)))
     count, a, out = rows[cut]
-    some = -(-turns[cut] // pieces) * (gemm.TALL if cut == last else 1)
+    some = -(-turns[cut] // pieces) * (gemm.tall() if cut == last else 1)
     for start in range(0, count, some):
         loops = list(rows)
         loops[cut] = (min(some, count - start), a, out)

@@ -60,7 +60,10 @@ class GridSteps(Steps):
 
     def _pieces(self, node: Node, form: Pieces, layout: Layout) -> None:
         if self.top and form.fill is not None:
-            form = replace(form, fill=None) if self.stage else replace(form, pieces=())
+            if self.stage:
+                form = replace(form, fill=None)
+            else:
+                form, layout = replace(form, pieces=()), replace(layout, runs=())
         super()._pieces(node, form, layout)
 
     def _update(self, node: Node, form: Update, *, filled: bool) -> None:

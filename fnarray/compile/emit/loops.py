@@ -222,7 +222,7 @@ class Loops:
         named = {f"a{j}": a for j, a in enumerate(old)} | {f"x{j}": x for j, x in enumerate(terms)}
         spelled = fold.combine
         if self.values.looping and node.form is fold and prod(fold.extents) <= IN_ORDER:
-            spelled = [c.replace("sc.radd(", "sc.add(") for c in spelled]
+            spelled = fold.in_order or spelled
         return [c.format(**named) for c in spelled]
 
     def _end(self, nest: Nest, counters: Counters) -> None:

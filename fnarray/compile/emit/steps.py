@@ -127,7 +127,7 @@ class Steps:
             self.values.share(node.out.aval.size)
             with ExitStack() as stack:
                 self._put(store, self.values.loops(stack, node.out.aval.shape), fill, dtype)
-        for piece, runs in zip(form.pieces, layout.runs, strict=False):
+        for piece, runs in zip(form.pieces, layout.runs, strict=True):
             if 0 in piece.extents:
                 continue
             # A column is left to who has its rows: each of its elements is on a line of its own.

@@ -195,6 +195,7 @@ def reduction(
     eval: Callable[..., Any],
     start: Callable[[np.dtype], Any],
     accumulator: Callable[[np.dtype], np.dtype] = lambda dtype: dtype,
+    in_order: str | dict[str, str] | None = None,
     dtypes: str = NUMBER,
     jvp: Rule,
     transpose: Rule = NOT_LINEAR,
@@ -211,6 +212,8 @@ def reduction(
         ``start(dtype)`` is the accumulator's start, the result over no elements.
     accumulator : callable
         ``accumulator(dtype)`` is the accumulator's dtype; the operand's where omitted.
+    in_order : str or dict by kinds, optional
+        ``combine`` where terms are to be taken from first to last, if that leaves the order open.
     """
 
     def declare(signature: Callable[..., Any]) -> Face:
@@ -225,17 +228,15 @@ def reduction(
             ins: tuple[ShapedArray, ...], outs: Any, *, axes: tuple[int, ...], **params: Any
         ) -> Reduce:
             x = ins[0]
-            text = combine
-            if isinstance(text, dict):
-                text = next(t for kinds, t in text.items() if kind(x.dtype) in kinds)
             wide = accumulator(x.dtype)
             return Reduce(
                 extents=tuple(x.shape[a] for a in axes),
                 index=(lambda o, r: place_axes(axes, r, o),),
                 inits=(start(x.dtype),),
-                combine=(text,),
+                combine=(_spelled(combine, x.dtype),),
                 dtypes=None if wide == x.dtype else (wide,),
                 axes=axes,
+                in_order=None if in_order is None else (_spelled(in_order, x.dtype),),
             )
 
         prim = register(
@@ -260,6 +261,13 @@ def reduction(
         return face
 
     return declare
+
+
+def _spelled(text: str | dict[str, str], dtype: np.dtype) -> str:
+    """Return the text for a dtype of one that may differ by kind."""
+    if isinstance(text, dict):
+        return next(t for kinds, t in text.items() if kind(dtype) in kinds)
+    return text
 
 
 def _check_axes(label: str, x: ShapedArray, axes: tuple[int, ...]) -> None:

@@ -7,26 +7,33 @@ terms are added in order, `_TERMS` at a time: how the result is cut into tiles, 
 threads changes no bit of it.
 
 It is for processors whose registers of 512 bits are worth using: libraries may have been told not
-to (decision 0082 has the measurements). Elsewhere, and for complex numbers, products are BLAS's.
+to (decision 0082 has the measurements); and for those whose registers have 256, where it is as fast
+up to 256 x 256 (the same note). Elsewhere, and for complex numbers, products are BLAS's.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 from ..processor import processor
 
-#: Terms between which a sum goes to memory, and rows of the first matrix that a panel meets.
-_TERMS, _ROWS = 256, 960
-#: Rows of a tile: with two vectors across, and what they are made of, they fill 32 registers; and
-#: those of the tile for what remains, which may be fewer.
-TALL, _REST = 12, 4
+#: Terms between which a sum goes to memory.
+_TERMS: Final = 256
+#: Rows of the tile for what remains, which may be fewer.
+_REST: Final = 4
+#: Rows of the first matrix that a panel meets, which stay in the second cache of 512 KB, or 1 MB.
+_ROWS: Final = (240, 960)
 #: Rows whose pointers are made of one: the processor adds up to twice a register to an address.
 _GROUP: Final = 3
 #: Panels are laid out anew from so many rows on where others lie between their rows.
 _WORTH: Final = 24
 #: Columns that are turned at once.
 _SQUARE: Final = 8
+
+
+#: In place of a mask: all.
+_ALL: Final = ""
 
 
 class Kind(NamedTuple):
@@ -39,12 +46,25 @@ class Kind(NamedTuple):
     @property
     def lanes(self) -> int:
         """How many fit a register."""
-        return 64 // self.size
+        return (64 if _has_masks() else 32) // self.size
 
     @property
     def vector(self) -> str:
         """The type of a register of them."""
         return f"<{self.lanes} x {self.name}>"
+
+
+def _has_masks() -> bool:
+    """Whether registers have 512 bits, and masks registers of their own."""
+    return processor().wide
+
+
+def tall() -> int:
+    """Return the rows of a tile: with two vectors across, and what they are made of, they fit.
+
+    Into 32 registers, or 16: of these a mask takes one, which whole tiles do without.
+    """
+    return 12 if _has_masks() else 6
 
 
 KINDS: Final = {"s": Kind("float", 4, "f32"), "d": Kind("double", 8, "f64")}
@@ -58,9 +78,19 @@ PARAMETERS: Final = ("ptr",) * 3 + ("i64",) * 12
 NAME: Final = "fnarray_product_"
 
 
+def large() -> float:
+    """Return the multiplications from which a product called alone is better left to BLAS.
+
+    Where registers have 256 bits, 256 x 256 are as fast, and 512 x 512 take 1.0 to 1.5 times as
+    long: BLAS lays out the first matrix, too.
+    """
+    return math.inf if _has_masks() else 1 << 26
+
+
 def symbol(letter: str) -> str | None:
     """Return what object code calls a product of BLAS's ``s`` or ``d``; None if BLAS is better."""
-    return NAME + letter if letter in KINDS and processor().wide else None
+    able = _has_masks() or {"+avx2", "+fma"} <= set(processor().features.split(","))
+    return NAME + letter if letter in KINDS and able else None
 
 
 def text(name: str) -> str | None:
@@ -74,8 +104,10 @@ def text(name: str) -> str | None:
 
 def parts(kind: Kind) -> str:
     """Return the text of ``strip.1`` and ``strip.2``, of ``rows``, and of what they call."""
-    tiles = [_tile(kind, r, w) for r in (TALL, _REST) for w in (1, 2)]
-    return "\n".join((*tiles, *(_strip(w) for w in (1, 2)), _rows(kind), _declared(kind)))
+    tiles = [_tile(kind, r, w) for r in (tall(), _REST) for w in (1, 2)]
+    if not _has_masks():
+        tiles += [_tile(kind, tall(), w, whole=True) for w in (1, 2)]
+    return "\n".join((*tiles, *(_strip(kind, w) for w in (1, 2)), _rows(kind), _declared(kind)))
 
 
 def _declared(kind: Kind) -> str:
@@ -112,29 +144,45 @@ def _mask(to: str, count: str, lanes: int) -> list[str]:
 
 def _load(to: str, at: str, mask: str, kind: Kind, lanes: int) -> str:
     v = f"<{lanes} x {kind.name}>"
+    if mask == _ALL:
+        return f"%{to} = load {v}, ptr {at}, align {kind.size}"
     return (
         f"%{to} = call {v} @llvm.masked.load.v{lanes}{kind.short}.p0(ptr align {kind.size} {at}, "
         f"<{lanes} x i1> {mask}, {v} zeroinitializer)"
     )
 
 
-def _tile(kind: Kind, rows: int, wide: int) -> str:
+def _store(x: str, at: str, mask: str, kind: Kind) -> str:
+    v = kind.vector
+    if mask == _ALL:
+        return f"store {v} {x}, ptr {at}, align {kind.size}"
+    return (
+        f"call void @llvm.masked.store.v{kind.lanes}{kind.short}.p0({v} {x}, "
+        f"ptr align {kind.size} {at}, <{kind.lanes} x i1> {mask})"
+    )
+
+
+def _tile(kind: Kind, rows: int, wide: int, *, whole: bool = False) -> str:
     """Return what fills some rows, and up to `wide` vectors across, or adds to them.
 
     Of the small one rows may lie over the end: they are computed as the first is, and not written.
+    A whole one has all of its columns.
     """
+    name = f"tile.{rows}.{wide}{'.whole' if whole else ''}"
     some = rows == _REST
     lines = [
         (
-            f"define internal void @tile.{rows}.{wide}(ptr noalias %a, i64 %down, i64 %along, "
+            f"define internal void @{name}(ptr noalias %a, i64 %down, i64 %along, "
             "ptr noalias %b, i64 %under, ptr noalias %out, i64 %next, i64 %m, i64 %k, "
             "i64 %columns, i1 %fresh) #0 {"
         ),
         "entry:",
     ]
     for w in range(wide):
-        lines.append(f"%left.{w} = sub i64 %columns, {w * kind.lanes}")
-        lines += _mask(f"in.{w}", f"%left.{w}", kind.lanes)
+        if not whole:
+            lines.append(f"%left.{w} = sub i64 %columns, {w * kind.lanes}")
+            lines += _mask(f"in.{w}", f"%left.{w}", kind.lanes)
+    masks = [_ALL if whole else f"%in.{w}" for w in range(wide)]
     for r in range(1, rows):
         steps = r if some else r % _GROUP or _GROUP
         lines.append(f"%down.{r} = mul i64 %down, {steps}")
@@ -148,10 +196,10 @@ def _tile(kind: Kind, rows: int, wide: int) -> str:
         # addition that waits for the one before: as long as the tile's multiplications take.
         lines.append(f"%plain.{r} = getelementptr i8, ptr {before}, i64 {skip[r]}")
         lines.append(f'%a.{r} = call ptr asm "", "=r,0"(ptr %plain.{r})')
-    return "\n".join((*lines, *_turn(kind, rows, wide, skip), *_put(kind, rows, wide), "}"))
+    return "\n".join((*lines, *_turn(kind, rows, masks, skip), *_put(kind, rows, masks), "}"))
 
 
-def _turn(kind: Kind, rows: int, wide: int, skip: list[str]) -> list[str]:
+def _turn(kind: Kind, rows: int, masks: list[str], skip: list[str]) -> list[str]:
     """Return the loop of a tile over its terms, each a column times a row."""
     v, lanes, step = kind.vector, kind.lanes, kind.lanes * kind.size
     heads = range(0, rows, _GROUP)
@@ -163,11 +211,11 @@ def _turn(kind: Kind, rows: int, wide: int, skip: list[str]) -> list[str]:
     for r in range(rows):
         lines += (
             f"%sum.{r}.{w} = phi {v} [ zeroinitializer, %entry ], [ %more.{r}.{w}, %turn ]"
-            for w in range(wide)
+            for w in range(len(masks))
         )
-    for w in range(wide):
+    for w in range(len(masks)):
         lines.append(f"%row.{w} = getelementptr i8, ptr %row, i64 {w * step}")
-        lines.append(_load(f"b.{w}", f"%row.{w}", f"%in.{w}", kind, lanes))
+        lines.append(_load(f"b.{w}", f"%row.{w}", masks[w], kind, lanes))
     for r in range(rows):
         at = f"%from.{r // _GROUP * _GROUP}"
         if r % _GROUP:
@@ -181,7 +229,7 @@ def _turn(kind: Kind, rows: int, wide: int, skip: list[str]) -> list[str]:
         lines += (
             f"%more.{r}.{w} = call {v} @llvm.fma.v{lanes}{kind.short}({v} %a.all.{r}, {v} %b.{w}, "
             f"{v} %sum.{r}.{w})"
-            for w in range(wide)
+            for w in range(len(masks))
         )
     lines += (f"%from.next.{r} = getelementptr i8, ptr %from.{r}, i64 %along" for r in heads)
     lines += (
@@ -193,7 +241,7 @@ def _turn(kind: Kind, rows: int, wide: int, skip: list[str]) -> list[str]:
     return lines
 
 
-def _put(kind: Kind, rows: int, wide: int) -> list[str]:
+def _put(kind: Kind, rows: int, masks: list[str]) -> list[str]:
     """Return the end of a tile: what was there is added, and the sum is written."""
     v, mask, step = kind.vector, f"<{kind.lanes} x i1>", kind.lanes * kind.size
     lines = [
@@ -208,8 +256,8 @@ def _put(kind: Kind, rows: int, wide: int) -> list[str]:
         if r:
             lines.append(f"%old.{r} = getelementptr i8, ptr %old.{r - 1}, i64 %old.step")
             lines.append(f"%to.{r} = getelementptr i8, ptr %to.{r - 1}, i64 %next")
-        for w in range(wide):
-            here, inside = f"{r}.{w}", f"%in.{w}"
+        for w in range(len(masks)):
+            here, inside = f"{r}.{w}", masks[w]
             if rows == _REST and r:
                 inside = f"%in.{here}"
                 lines.append(
@@ -220,10 +268,7 @@ def _put(kind: Kind, rows: int, wide: int) -> list[str]:
                 _load(f"y.{here}", f"%old.{here}", inside, kind, kind.lanes),
                 f"%z.{here} = fadd {v} %y.{here}, %more.{here}",
                 f"%to.{here} = getelementptr i8, ptr %to.{r}, i64 {w * step}",
-                (
-                    f"call void @llvm.masked.store.v{kind.lanes}{kind.short}.p0({v} %z.{here}, "
-                    f"ptr align {kind.size} %to.{here}, {mask} {inside})"
-                ),
+                _store(f"%z.{here}", f"%to.{here}", inside, kind),
             )
     return [*lines, "ret void"]
 
@@ -237,16 +282,25 @@ entry:
   %next.tall = mul i64 %next, {tall}
   %down.rest = mul i64 %down, {rest}
   %next.rest = mul i64 %next, {rest}
+  %whole = icmp sge i64 %columns, {all}
   br label %head
 head:
-  %left = phi i64 [ %m, %entry ], [ %left.less, %full ]
-  %a.at = phi ptr [ %a, %entry ], [ %a.tall, %full ]
-  %out.at = phi ptr [ %out, %entry ], [ %out.tall, %full ]
+  %left = phi i64 [ %m, %entry ], [ %left.less, %next.tile ]
+  %a.at = phi ptr [ %a, %entry ], [ %a.tall, %next.tile ]
+  %out.at = phi ptr [ %out, %entry ], [ %out.tall, %next.tile ]
   %fits = icmp sge i64 %left, {tall}
   br i1 %fits, label %full, label %more
 full:
+  br i1 %whole, label %bare, label %masked
+bare:
+  call void @tile.{tall}.{wide}{bare}(ptr %a.at, i64 %down, i64 %along, ptr %b, i64 %under,
+    ptr %out.at, i64 %next, i64 %left, i64 %k, i64 %columns, i1 %fresh)
+  br label %next.tile
+masked:
   call void @tile.{tall}.{wide}(ptr %a.at, i64 %down, i64 %along, ptr %b, i64 %under, ptr %out.at,
     i64 %next, i64 %left, i64 %k, i64 %columns, i1 %fresh)
+  br label %next.tile
+next.tile:
   %left.less = sub i64 %left, {tall}
   %a.tall = getelementptr i8, ptr %a.at, i64 %down.tall
   %out.tall = getelementptr i8, ptr %out.at, i64 %next.tall
@@ -269,8 +323,9 @@ end:
 }}"""
 
 
-def _strip(wide: int) -> str:
-    return _STRIP.format(wide=wide, tall=TALL, rest=_REST)
+def _strip(kind: Kind, wide: int) -> str:
+    bare = "" if _has_masks() else ".whole"
+    return _STRIP.format(wide=wide, tall=tall(), rest=_REST, bare=bare, all=wide * kind.lanes)
 
 
 def _rows(kind: Kind) -> str:
@@ -497,6 +552,6 @@ def sizes(kind: Kind) -> dict[str, object]:
         "panel": across * _TERMS,
         "apart": 2 * across,
         "terms": _TERMS,
-        "rows": _ROWS,
+        "rows": _ROWS[_has_masks()],
         "worth": _WORTH,
     }
