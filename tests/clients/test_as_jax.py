@@ -301,7 +301,10 @@ said = []
 assert ask(1.0) == 2.0 and jax.grad(ask)(1.0) == 2.0
 jax.vmap(ask)(jnp.ones(3))
 assert said == [], said
-for f in (jax.jit(ask), jax.jit(jax.grad(ask)), lambda x: jax.lax.scan(lambda c, _: (ask(c), c), x, None, 1)[0]):
+def loop(x):
+    return jax.lax.scan(lambda c, _: (ask(c), c), x, None, 1)[0]
+
+for f in (jax.jit(ask), jax.jit(jax.grad(ask)), loop):
     assert f(1.0) == 2.0
     assert said == ["traced"] * 2, said
     said.clear()
