@@ -236,7 +236,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, Finder())
     from ..core.array import Array
-    from ..core.trace import Tracer
+    from ..core.trace import Tracer, state
     from ..runtime import device
     from ..transforms import batch, derivative  # noqa: F401 - their tracers are arrays
 
@@ -245,5 +245,7 @@ def install() -> None:
     # Libraries for several array packages (autoray, einops' kin) go by the home of a value's class.
     for kind in _with_subclasses(Array):
         kind.__module__ = "jax._src.core" if issubclass(kind, Tracer) else "jaxlib._jax"
+    # `bool(jnp.asarray(False))` is how libraries ask whether `jit` traces them (decision 0123).
+    type(state).stages_bools = True
     if "FNARRAY_EFFECTS" not in os.environ:
         config.update("effects", "off")

@@ -50,6 +50,8 @@ class _State(threading.local):
     watch: Callable[[JitTracer], JitTracer] | None = None
     #: Whether programs that were accepted run again: how arrays are cut is no error then.
     accepted: bool = False
+    #: Whether a bool made an array within a trace is not known there; set for all threads at once.
+    stages_bools: bool = False
 
 
 state = _State()

@@ -211,9 +211,9 @@ def _as_values(y: Any, dtype: np.dtype) -> Array:
     if y is None:
         raise ValueError("None is not a valid value for an indexed update; got values=None")
     if isinstance(y, list | tuple):
-        y = np.asarray(y)
-        if y.dtype.kind not in "biufc":
-            raise TypeError(f"values of an indexed update must be numbers, got {y.dtype}")
+        from ._creation import array  # loaded by whoever makes arrays of lists
+
+        return array(y)
     return asarray(y)
 
 

@@ -104,6 +104,8 @@ def array(
         raise ValueError(f"numpy.array: order must be 'K', 'A', 'C' or None, got {order!r}.")
     check_kept("numpy.array", object, dtype)
     out = _array(object, None if dtype is None else canonicalize_dtype(dtype))
+    if state.stages_bools and state.trace is not None and isinstance(object, bool | np.bool_):
+        out = lax.copy(out)
     if out.ndim < ndmin:
         out = lax.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
     if default.find is None or state.trace is not None or isinstance(object, Array):

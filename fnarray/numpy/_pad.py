@@ -119,14 +119,19 @@ def _nested(x: Any) -> np.ndarray:
     return concrete("pad", "pad_width", x)
 
 
+def _has_items(x: Any) -> bool:
+    # A list is not handed to NumPy, which would read the values traced in it.
+    return isinstance(x, list | tuple) or np.ndim(x) > 0
+
+
 def _per_side(name: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
     """Return an option for each axis and side; its values may be traced."""
-    if not isinstance(value, list | tuple) and np.ndim(value) == 0:
+    if not _has_items(value):
         return [(value, value)] * ndim
     items = list(value)
-    if len(items) == 1 and np.ndim(items[0]) == 0:
+    if len(items) == 1 and not _has_items(items[0]):
         return [(items[0], items[0])] * ndim
-    if all(np.ndim(v) == 0 for v in items):
+    if not any(map(_has_items, items)):
         items = [items]
     pairs = [tuple(v) * (2 // len(v)) for v in items if len(v) in (1, 2)]
     if len(pairs) not in (1, ndim):

@@ -283,6 +283,44 @@ def test_pytest_plugin(tmp_path):
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
+STAGED = """
+import fnarray.as_jax
+import jax, jax.numpy as jnp, numpy as np
+
+def traced(x):
+    try:
+        return [bool(x)] * 0
+    except jax.errors.TracerBoolConversionError:
+        return ["traced"]
+
+def ask(x):
+    said.extend(traced(jnp.asarray(False)) + traced(jnp.array(np.True_)))
+    return x + jnp.where(jnp.asarray(True), x, 0.0)
+
+said = []
+assert ask(1.0) == 2.0 and jax.grad(ask)(1.0) == 2.0
+jax.vmap(ask)(jnp.ones(3))
+assert said == [], said
+def loop(x):
+    return jax.lax.scan(lambda c, _: (ask(c), c), x, None, 1)[0]
+
+for f in (jax.jit(ask), jax.jit(jax.grad(ask)), loop):
+    assert f(1.0) == 2.0
+    assert said == ["traced"] * 2, said
+    said.clear()
+print("ok")
+"""
+
+
+def test_bools_say_whether_a_function_is_staged(tmp_path):
+    """`bool(jnp.asarray(False))` raises where JAX's does: within `jit`, not under `grad` alone.
+
+    `array_api_extra.lazy_apply`, and by it SciPy, calls back from `jit` if it raises.
+    """
+    done = run(["-c", STAGED], tmp_path)
+    assert (done.stderr, done.stdout) == ("", "ok\n")
+
+
 @pytest.mark.cpu
 def test_tutorials(tmp_path):
     """Custom primitives and interpreters of graphs do under every transform what JAX's do."""

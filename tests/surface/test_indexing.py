@@ -186,6 +186,8 @@ v.at[1].power(2) | x.at[1].power(2) | v.at[v > 2].set(0) | x.at[:, 1].set(9) | x
 x.at[::-1].set(x) | x.at[None, 0].set(1) | x.at[True].set(1) | (v > 2).at[0].set(True)
 v.at[0].set(2.0) | v.at[1].multiply(2.5) | v.at[0].add(1.5) | x.at[r].mul(2) | x.at[1].set(x[0], mode="fill")
 x[()] | x[...] | x[None, ..., None] | x[r][:, None] | x[r, r] | x[r, None, r] | x[:, None, r] | x[v[:3] > 0]
+x.at[0].set([x[1, 0], 2, v[0], 4.0]) | x.at[0, :2].multiply((x[1, 1], 3)) | v.at[:2].max([v[4], 2]) | x.at[:2].set([x[1], x[0]])
+x.at[0, :2].divide([x[1, 1], 2]) | x.at[r, :2].add([[x[0, 1], 1]]) | v.at[:2].set([x[0, 1], True]) | x.at[r].set([[v[1]]]) | v.at[:0].set([])
 x[:0].at[r].set(1) | x[:0].at[r].add(x[r])
 x[x > 5] | x.at[x > 5].set(0) | x.at[2:, 1:3].subtract(1) | v.at[:].get(mode="fill")
 """  # noqa: E501 - a table
