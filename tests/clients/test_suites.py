@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .suites import Suite, compare
+from .suites import Limits, Suite, compare
 
 TESTS = """
 import importlib.util, sys, time
@@ -35,7 +35,7 @@ def test_failures_are_told_apart(tmp_path, capsys):
     (root / "tests").mkdir(parents=True)
     (root / "tests" / "test_one.py").write_text(TESTS)
     (root / "tests" / "test_two.py").write_text("import absent_library")
-    compare("library", root, Suite(), [], None, (2, 60))
+    compare("library", root, Suite(), [], None, Limits(timeout=2, wall=60))
     row, *ours = capsys.readouterr().out.splitlines()[1:]
     assert row == "| library | 2 | 4 | 2 |"
     assert ours[0::2] == [
