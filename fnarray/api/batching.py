@@ -10,6 +10,7 @@ from ..control.refs import refs_given
 from ..control.signature import Statics, argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
+from ..core.avals import ShapeDtypeStruct
 from ..core.axes import Axis
 from ..core.callables import named_as
 from ..core.ref import Ref, local, store, value_of
@@ -91,8 +92,7 @@ def vmap(
         axis = Axis(size_of("vmap", fun, arrays, axes, axis_size, args, kwargs), axis_name)
         batched = [a is not None for a in axes]
         batches = [
-            x if a is None else moveaxis(x, a % x.ndim, 0)
-            for x, a in zip(arrays, axes, strict=True)
+            x if a is None else _first(x, a % x.ndim) for x, a in zip(arrays, axes, strict=True)
         ]
         results: list[tuple[Any, Any, Any]] = []
         ours = [isinstance(x, Array) for x in batches]
@@ -151,6 +151,13 @@ def _check_cut_alike(
             f"{what}: mapped away dimension of inputs passed to {fun_text(fun)} should be sharded "
             f"the same, at {user_source()}. Got {sorted(found)}. Use fnarray.reshard."
         )
+
+
+def _first(x: Any, a: int) -> Any:
+    """Return an array, the mapped axis moved to the front; of a shape alone, an example's."""
+    if isinstance(x, ShapeDtypeStruct):
+        return x.update(shape=(*x.shape[:a], *x.shape[a + 1 :]), sharding=None)
+    return moveaxis(x, a, 0)
 
 
 def _replaced(flags: Sequence[bool], items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
@@ -232,12 +239,15 @@ def checked_arrays(
     """Return arguments as arrays; raise `TypeError` naming one that is none.
 
     Where there are ``axes``, those that have None stay what they are if they are none: numbers have
-    their values in the function, under `jit` too.
+    their values in the function, under `jit` too. So do shapes without values, mapped or not.
     """
     _refuse_ruled(what, fun, (args, kwargs))
     out = []
     for k, x in enumerate(leaves):
         if axes is not None and axes[k] is None and not isinstance(x, Array | Ref):
+            out.append(x)
+            continue
+        if axes is not None and isinstance(x, ShapeDtypeStruct):
             out.append(x)
             continue
         try:
@@ -325,7 +335,7 @@ def size_of(
     lines = [f"  * the `axis_size` argument was {axis_size}"] if axis_size is not None else []
     lines += [
         f"  * one axis had size {n}: axis {axes[k]} of argument {paths[k]} of type "
-        f"{arrays[k].aval.str_short().lstrip('~')}"
+        f"{aval_of(arrays[k]).str_short().lstrip('~')}"
         for k, n in sizes.items()
     ]
     raise ValueError(

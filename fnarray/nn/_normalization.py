@@ -12,6 +12,7 @@ from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_complex
 from ..core.eager import replayed
+from ..numpy._reductions import split_axes
 from ._args import inexact_operands
 
 __all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
@@ -20,8 +21,11 @@ Axis = int | tuple[int, ...] | None
 
 
 def _shift(x: Array, axis: Axis) -> Array:
-    """Largest element along the axes, kept as axes of size 1: a constant for differentiation."""
-    return lax.stop_gradient(jnp.max(x, axis, initial=-np.inf, keepdims=True))
+    """Largest element along the axes, kept as axes of size 1: a constant for differentiation.
+
+    Of what is a constant already: maxima over mapped axes have no derivative to stop.
+    """
+    return jnp.max(lax.stop_gradient(x), axis, initial=-np.inf, keepdims=True)
 
 
 def _taken(x: Array, where: Any) -> Array:
@@ -129,8 +133,8 @@ def logsumexp(
     else:
         size = jnp.log(total) + top
     if not keepdims:
-        axes = tuple(range(x.ndim)) if axis is None else axis
-        size, sign = (lax.squeeze(y, axes if np.iterable(axes) else (axes,)) for y in (size, sign))
+        axes, _ = split_axes("logsumexp", axis, x.ndim)
+        size, sign = (lax.squeeze(y, axes) for y in (size, sign))
     return (size, sign) if return_sign else size
 
 

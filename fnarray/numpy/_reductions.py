@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -73,29 +73,62 @@ def canonical_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
     axes = (axis,) if isinstance(axis, int | np.integer) or not np.iterable(axis) else axis
     axes = tuple(map(operator.index, axes))
     found = tuple(sorted(canonical_axis(name, a, ndim) for a in axes))
+    _check_unique(name, axis, found)
+    return found
+
+
+def _check_unique(name: str, axis: Any, found: tuple[Any, ...]) -> None:
     if len(set(found)) != len(found):
         raise ValueError(f"numpy.{name}: axis has a duplicate value, got {axis}.")
-    return found
+
+
+def split_axes(name: str, axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[Hashable, ...]]:
+    """Return the axes of an array, as `canonical_axes`, and the names of mapped axes.
+
+    Both may be reduced along: ``sum(x, ("batch", 0))`` adds up all of all examples.
+    """
+    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    names = tuple(a for a in given if _is_name(a))
+    if not names:
+        return canonical_axes(name, axis, ndim), ()
+    _check_unique(name, axis, names)
+    return canonical_axes(name, tuple(a for a in given if not _is_name(a)), ndim), names
+
+
+def _is_name(axis: Any) -> bool:
+    if hasattr(axis, "__index__") or isinstance(axis, float | complex | tuple | None):
+        return False
+    return isinstance(axis, Hashable)
 
 
 def _keep(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     return lax.expand_dims(out, axes) if keepdims and axes else out
 
 
-def _plain(op: Callable[..., Array], name: str) -> Callable[..., Array]:
-    """Reduce an array in its own dtype."""
+def _plain(
+    op: Callable[..., Array], name: str, collective: Callable[..., Array] | None = None
+) -> Callable[..., Array]:
+    """Reduce an array in its own dtype, and over mapped axes by a collective."""
 
     def reduce(a: Array, axis: Axis, keepdims: bool) -> Array:
-        axes = canonical_axes(name, axis, a.ndim)
-        return _keep(op(convert(a, a.dtype), axes), axes, keepdims)
+        axes, names = split_axes(name, axis, a.ndim)
+        out = _keep(op(convert(a, a.dtype), axes), axes, keepdims)
+        if not names:
+            return out
+        if collective is None:
+            raise NotImplementedError(
+                f"numpy.{name}: Named reductions not implemented for jnp.{name}(), got axis={axis}."
+                " Gather with lax.all_gather, and reduce along the new axis."
+            )
+        return collective(out, names)
 
     return reduce
 
 
-_sum = _plain(lax.reduce_sum, "sum")
+_sum = _plain(lax.reduce_sum, "sum", lax.psum)
 _prod = _plain(lax.reduce_prod, "prod")
-_max = _plain(lax.reduce_max, "max")
-_min = _plain(lax.reduce_min, "min")
+_max = _plain(lax.reduce_max, "max", lax.pmax)
+_min = _plain(lax.reduce_min, "min", lax.pmin)
 _all = _plain(lax.reduce_and, "all")
 _any = _plain(lax.reduce_or, "any")
 
@@ -137,7 +170,7 @@ def sum(
     ----------
     a : array_like
     axis : int or sequence of int, optional
-        All by default.
+        All by default. Names of mapped axes may be among them (``vmap(f, axis_name="batch")``).
     dtype : dtype-like, optional
         In which to add up. By default bools and narrow integers count in the default integer.
     keepdims : bool
@@ -248,7 +281,7 @@ def _extreme(
     if initial is None:
         if where is not None:
             raise ValueError(f"numpy.{name}: where needs initial, the result over no elements.")
-        if a.size == 0 and 0 in (a.shape[i] for i in canonical_axes(name, axis, a.ndim)):
+        if a.size == 0 and 0 in (a.shape[i] for i in split_axes(name, axis, a.ndim)[0]):
             raise ValueError(f"numpy.{name}: no elements along axis {axis} of shape {a.shape}.")
     if where is not None:
         a = _masked(name, a, where, identity(a.dtype))
@@ -309,12 +342,18 @@ def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
 # ---- moments -----------------------------------------------------------------------------------
 
 
-def _count(a: Array, axes: tuple[int, ...], where: Any, dtype: np.dtype, keepdims: bool) -> Array:
-    """Number of elements that each result is of, in a dtype."""
+def _number(name: str, a: Array, axis: Axis) -> int:
+    """Number of elements that each result is of."""
+    axes, names = split_axes(name, axis, a.ndim)
+    return math.prod(a.shape[i] for i in axes) * math.prod(map(lax.axis_size, names))
+
+
+def _count(a: Array, axis: Axis, where: Any, dtype: np.dtype, keepdims: bool) -> Array:
+    """Number of elements that are taken for each result, in a dtype."""
     if where is None:
-        return convert(float(math.prod(a.shape[i] for i in axes)), dtype)
+        return convert(float(_number("mean", a, axis)), dtype)
     taken = convert(broadcast_to("mean", as_array(where), a.shape), dtype)
-    return _sum(taken, axes, keepdims)
+    return _sum(taken, axis, keepdims)
 
 
 def _work_dtype(dtype: np.dtype) -> np.dtype:
@@ -342,10 +381,9 @@ def mean(
     if not is_inexact(target):
         a = convert(a, target)
     work = _work_dtype(target)
-    axes = canonical_axes("mean", axis, a.ndim)
     a = convert(a, work)
-    total = sum(a, axes, keepdims=keepdims, where=where)
-    return convert(lax.div(total, _count(a, axes, where, work, keepdims)), target)
+    total = sum(a, axis, keepdims=keepdims, where=where)
+    return convert(lax.div(total, _count(a, axis, where, work, keepdims)), target)
 
 
 @replayed
@@ -382,8 +420,7 @@ def average(
         out = mean(a, axis, keepdims=keepdims)
         if not returned:
             return out
-        count = a.size / out.size if out.size else 0
-        return out, lax.full_like(out, count)
+        return out, lax.full_like(out, _number("average", a, axis))
     a, weights = as_operand("average", a), as_operand("average", weights, 1)
     a, weights = promote_dtypes_inexact(a, weights)
     axes = canonical_axes("average", axis, a.ndim)
@@ -455,11 +492,10 @@ def var(
     target = to_inexact(a.dtype if dtype is None else canonicalize_dtype(dtype))
     if is_complex(a.dtype) and not is_complex(target):
         raise ValueError(f"numpy.var: dtype must be complex for complex numbers, got {target}.")
-    axes = canonical_axes("var", axis, a.ndim)
     work = _work_dtype(target)
     a = convert(a, work)
     if mean is None:
-        center = _mean(a, axes, keepdims=True, where=where)
+        center = _mean(a, axis, keepdims=True, where=where)
     else:
         center = convert(as_operand("var", mean), work)
     distance = lax.sub(a, broadcast_to("var", center, a.shape))
@@ -470,11 +506,11 @@ def var(
     else:
         square = lax.square(distance)
     real = to_real(work)
-    divisor = lax.sub(_count(a, axes, where, real, keepdims), convert(ddof, real))
-    ratio = true_divide(sum(square, axes, keepdims=keepdims), divisor)
+    divisor = lax.sub(_count(a, axis, where, real, keepdims), convert(ddof, real))
+    ratio = true_divide(sum(square, axis, keepdims=keepdims), divisor)
     ratio = convert(ratio, to_real(target))
     known = where is None and isinstance(ddof, int | float)
-    if known and math.prod(a.shape[k] for k in axes) > ddof:
+    if known and _number("var", a, axis) > ddof:
         return ratio
     positive = lax.gt(divisor, convert(0, real))
     return choose_where(positive, ratio, convert(math.nan, ratio.dtype))

@@ -287,3 +287,17 @@ def test_types_of_other_rules():
     finally:
         batching.unregister_vmappable(Pair)
     np.testing.assert_array_equal(fnarray.vmap(lambda p: p.x)(pair), V)
+
+
+def test_shapes_without_values_are_mapped():
+    """A function that reads a shape alone gets an example's; its values cannot be asked for."""
+    x = np.arange(6.0).reshape(2, 3)
+    shape = fnarray.ShapeDtypeStruct((2, 4, 3), np.float32)
+    got = fnarray.vmap(lambda r, s: r * s.shape[0])(x, shape)
+    np.testing.assert_array_equal(got, x * 4)
+    nested = fnarray.vmap(fnarray.vmap(lambda r, s: r * s.shape[0]), in_axes=(0, 2))
+    np.testing.assert_array_equal(nested(x.T, shape), x.T * 4)
+    with pytest.raises(TypeError):
+        fnarray.vmap(lambda r, s: r + s)(x, shape)
+    with pytest.raises(ValueError, match=r"size 3: .*float32\[2,4,3\]"):
+        fnarray.vmap(lambda r, s: r, in_axes=(0, 2))(x, shape)

@@ -226,3 +226,65 @@ def test_out_is_refused_by_its_functions_name(name):
     """The error of ``out=`` names the function that was called, not one beneath it."""
     with pytest.raises(ValueError, match=rf"numpy\.{name}: out must be None"):
         getattr(jnp, name)(np.ones(3), out=np.ones(()))
+
+
+NAMED = "sum max min mean var std ptp nansum nanmean nanvar count_nonzero average".split()  # noqa: SIM905
+NAMED_AXES = {"i": 0, ("i", 0): (0, 1), ("i", "j", -1): (0, 1, 2), ("j", 0): (1, 2)}
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("jitted", [False, True])
+def test_names_of_mapped_axes_are_axes(name, jitted):
+    """A reduction over a mapped axis, alone or with an array's own, has all examples' value."""
+    x = np.random.default_rng(3).normal(size=(3, 4, 5)).astype(np.float32)
+    for axis, plain in NAMED_AXES.items():
+        inner = fnarray.vmap(lambda r, a=axis: getattr(jnp, name)(r, axis=a), axis_name="j")
+        if "j" not in (axis if isinstance(axis, tuple) else (axis,)):
+            inner = fnarray.vmap(lambda r, a=axis: getattr(jnp, name)(r, axis=a))
+            plain = plain if plain == 0 else (0, 2)
+        mapped = fnarray.vmap(inner, axis_name="i")
+        got = (fnarray.jit(mapped) if jitted else mapped)(x)
+        kept = getattr(np, name)(x, axis=plain, keepdims=True) if name != "average" else None
+        kept = np.mean(x, axis=plain, keepdims=True) if kept is None else kept
+        own = tuple(a for a in (axis if isinstance(axis, tuple) else ()) if isinstance(a, int))
+        wanted = np.broadcast_to(kept, x.shape)[..., 0] if own else np.broadcast_to(kept, x.shape)
+        np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=1e-6)
+
+
+def test_named_reductions_with_masks_and_derivatives():
+    """Masks, starts and derivatives reach through a mapped axis; averages count its examples."""
+    x = np.random.default_rng(4).normal(size=(3, 4)).astype(np.float32)
+
+    def over(f):
+        return fnarray.vmap(f, axis_name="i")
+
+    mean = over(lambda r: jnp.mean(r, axis="i", where=jnp.abs(r) > 0.1))(x)
+    taken = np.abs(x) > 0.1
+    wanted = np.where(taken, x, 0).sum(0) / taken.sum(0)
+    np.testing.assert_allclose(mean, np.broadcast_to(wanted, x.shape), rtol=1e-6)
+    start = over(lambda r: jnp.sum(r, axis=("i", 0), initial=10.0))(x)
+    np.testing.assert_allclose(start, [10 + x.sum()] * 3, rtol=1e-6)
+    _, count = over(lambda r: jnp.average(r, axis=("i", 0), returned=True))(x)
+    np.testing.assert_array_equal(count, [12.0] * 3)
+    grown = np.exp(x) / np.exp(x).sum(0)
+    softmax = over(lambda r: fnarray.nn.softmax(r, axis="i"))
+    np.testing.assert_allclose(softmax(x), grown, rtol=1e-6)
+    slope = fnarray.grad(lambda x: jnp.sum(jnp.square(softmax(x))))(x)
+    by_rows = fnarray.grad(lambda x: jnp.sum(jnp.square(fnarray.nn.softmax(x, axis=0))))(x)
+    np.testing.assert_allclose(slope, by_rows, rtol=1e-5, atol=1e-7)
+    total = over(lambda r: fnarray.scipy.special.logsumexp(r, axis=("i", 0)))(x)
+    np.testing.assert_allclose(total, [np.log(np.exp(x).sum())] * 3, rtol=1e-6)
+
+
+def test_what_names_may_not():
+    """Unbound and repeated names, floats, and reductions without a collective say so."""
+    x = jnp.ones((2, 3))
+    with pytest.raises(NameError, match="unbound axis name: k"):
+        jnp.sum(x, axis="k")
+    with pytest.raises(ValueError, match="duplicate value"):
+        fnarray.vmap(lambda r: jnp.sum(r, axis=("i", "i")), axis_name="i")(x)
+    with pytest.raises(NotImplementedError, match="Named reductions not implemented"):
+        fnarray.vmap(lambda r: jnp.prod(r, axis="i"), axis_name="i")(x)
+    for bad in (1.0, (None,)):
+        with pytest.raises(TypeError):
+            jnp.sum(x, axis=bad)
