@@ -91,7 +91,7 @@ class Ref:
     argument or be closed over it; they cannot return it.
     """
 
-    __slots__ = ("__weakref__", "_shared", "_value", "aval", "home", "origin")
+    __slots__ = ("__weakref__", "_shared", "_value", "_written", "aval", "home", "origin")
 
     def __init__(self, home: Trace | None, value: Array, origin: Source | str, *, shared: bool):
         self.home = home
@@ -100,6 +100,8 @@ class Ref:
         self._value: Array | None = value
         # Whether an array that somebody holds lies in the same memory.
         self._shared = shared
+        # Whether the value was replaced, by one that JAX's Refs show without its weak type.
+        self._written = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -134,7 +136,8 @@ class Ref:
     def __repr__(self) -> str:
         if self._value is None or self.home is not None:
             return f"{self.aval}" + (" (frozen)" if self._value is None else "")
-        return repr(self._value).replace("Array", "Ref", 1)
+        text = repr(self._value).replace("Array", "Ref", 1)
+        return text.replace(", weak_type=True)", ")") if self._written else text
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
@@ -155,6 +158,7 @@ class Ref:
         value = value_of(self)
         if is_whole(index):
             self._shared |= self.home is state.trace
+            self._written &= self.home is not state.trace
             return value
         part = value[place(self.aval, self.shape, index).index]
         if type(part) is ArrayImpl and np.may_share_memory(part._data, value._data):  # type: ignore[attr-defined]
@@ -202,7 +206,12 @@ class Ref:
                 f"traced at {user_source()}. Freeze it where it was made; here, read it: ref[...]."
             )
         value = value_of(self)
-        self._value = None
+        if self.home is None:
+            # Nothing is traced: the order of what is done is that of the program, and the Ref goes
+            # on, with a copy as soon as it is written.
+            self._shared = True
+        else:
+            self._value = None
         return value
 
     # ---- what is asked of the array that lies there ----
@@ -340,7 +349,7 @@ def store(ref: Ref, value: Array) -> None:
     value, trace = _as_weak(ref, value), state.trace
     if ref.home is trace:
         value_of(ref)  # raises, where it is frozen
-        ref._value, ref._shared = value, True
+        ref._value, ref._shared, ref._written = value, True, True
     elif trace is None:
         raise _leaked(ref)
     else:
@@ -460,7 +469,10 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 
 def freeze(ref: Ref) -> Array:
-    """Return the last value of a Ref, which cannot be used after it.
+    """Return the last value of a Ref, which the function that is traced cannot use after it.
+
+    Where nothing is traced the Ref can be used as before, and the array that is returned stays
+    what it is.
 
     Raises
     ------
