@@ -192,7 +192,7 @@ class DerivativeTrace(Trace):
         list
             The aval and tangent of each, None for one that was neither read nor written.
         """
-        found = []
+        found: list[tuple[Any, Any]] = []
         for given in self.given_refs.values():
             primal, t = self.split(given.value)
             if given.written:
@@ -335,7 +335,7 @@ class Linear:
     active_in: tuple[bool, ...]
     active_out: tuple[bool, ...]
     out_avals: tuple[ShapedArray, ...]
-    refs: Mapping[int, ShapedArray] = field(default_factory=dict)
+    refs: Mapping[int, ShapedArray] = field(default_factory=dict[int, ShapedArray])
 
     def __call__(self, tangents: Sequence[Any]) -> list[Any]:
         """Return the tangents of all results for tangents of the active inputs."""
