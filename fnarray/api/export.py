@@ -284,7 +284,9 @@ class Exported:
                 "Python functions cannot be kept."
             )
         written = program._asdict()
-        if self.nr_devices == 1:  # as those were before that places were written
+        if not any(
+            (*program.in_places, *program.out_places)
+        ):  # as those were before that places were written
             del written["in_places"], written["out_places"]
         return {
             **written,
@@ -448,8 +450,18 @@ def _exported(
         data,
         any(rules for _, rules in plain),
         unchecked,
-        places_said(getattr(x, "placement", getattr(x, "sharding", None)) for x in leaves),
-        places_said(getattr(a, "sharding", None) for a in t.out_avals),
+        places_said(
+            fun,
+            "in_shardings",
+            in_tree.unflatten(leaves)[0],
+            (getattr(x, "placement", getattr(x, "sharding", None)) for x in leaves),
+        ),
+        places_said(
+            fun,
+            "out_shardings",
+            t.out_tree.unflatten(t.out_avals),
+            (getattr(a, "sharding", None) for a in t.out_avals),
+        ),
     )
     made = Exported(program, in_tree, t.out_tree, fun)
     if scope is None:
