@@ -130,11 +130,11 @@ class Exported:
 
     def in_shardings_jax(self, mesh: Any) -> tuple[NamedSharding | None, ...]:
         """Return how arguments are said to be cut, on a mesh with the axes that they name."""
-        return on_mesh(self._program.in_places, mesh)
+        return on_mesh(self._program.in_places or [None] * len(self.in_avals), mesh)
 
     def out_shardings_jax(self, mesh: Any) -> tuple[NamedSharding | None, ...]:
         """Return how the types of results are cut, on a mesh with the axes that they name."""
-        return on_mesh(self._program.out_places, mesh)
+        return on_mesh(self._program.out_places or [None] * len(self.out_avals), mesh)
 
     @property
     def module_kept_var_idx(self) -> tuple[int, ...]:
@@ -284,9 +284,8 @@ class Exported:
                 "Python functions cannot be kept."
             )
         written = program._asdict()
-        if not any(
-            (*program.in_places, *program.out_places)
-        ):  # as those were before that places were written
+        # Where nothing is said they are as those were before that places were written.
+        if not any((*program.in_places, *program.out_places)):
             del written["in_places"], written["out_places"]
         return {
             **written,

@@ -111,6 +111,7 @@ def places_said(fun: Any, option: str, x: Any, shardings: Iterable[Any]) -> list
     where = fun._options.get(option)
     wanted = None if where is None else shardings_for(f"export {option}", where, x)
     found: list[Any] = []
+    s: Any
     for s in shardings if wanted is None else wanted:
         names = s.spec.names() if isinstance(s, NamedSharding) else ()
         said = isinstance(s, NamedSharding) and (wanted is not None or any(names))
