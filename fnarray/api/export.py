@@ -449,18 +449,8 @@ def _exported(
         data,
         any(rules for _, rules in plain),
         unchecked,
-        places_said(
-            fun,
-            "in_shardings",
-            in_tree.unflatten(leaves)[0],
-            (getattr(x, "placement", getattr(x, "sharding", None)) for x in leaves),
-        ),
-        places_said(
-            fun,
-            "out_shardings",
-            t.out_tree.unflatten(t.out_avals),
-            (getattr(a, "sharding", None) for a in t.out_avals),
-        ),
+        places_said(fun, "in_shardings", in_tree.unflatten(leaves)[0], leaves),
+        places_said(fun, "out_shardings", t.out_tree.unflatten(t.out_avals), t.out_avals),
     )
     made = Exported(program, in_tree, t.out_tree, fun)
     if scope is None:

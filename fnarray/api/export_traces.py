@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ..config import config
@@ -102,17 +102,18 @@ def _named(tracer: Any, spec: Any) -> Any:
     return given(tracer, getattr(spec, "shape", ()))
 
 
-def places_said(fun: Any, option: str, x: Any, shardings: Iterable[Any]) -> list[Any]:
+def places_said(fun: Any, option: str, x: Any, leaves: Sequence[Any]) -> list[Any]:
     """Return as data how leaves of a tree are said to be cut, None where nothing is said.
 
     What the compiled function's ``option`` says comes before the leaves' own shardings, and may be
     that they are not cut.
     """
     where = fun._options.get(option)
+    own = [getattr(leaf, "placement", getattr(leaf, "sharding", None)) for leaf in leaves]
     wanted = None if where is None else shardings_for(f"export {option}", where, x)
     found: list[Any] = []
     s: Any
-    for s in shardings if wanted is None else wanted:
+    for s in own if wanted is None else wanted:
         names = s.spec.names() if isinstance(s, NamedSharding) else ()
         said = isinstance(s, NamedSharding) and (wanted is not None or any(names))
         said = said and all(isinstance(n, str) for group in names for n in group)
