@@ -212,7 +212,7 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
 
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> tuple[Array, ...]:
+) -> list[Array]:
     """Coordinates of all points of a grid, one array for each of its axes.
 
     Parameters
@@ -248,7 +248,7 @@ def meshgrid(
     for axis, a in zip(place, arrays, strict=True):
         shape = [n if i == axis or not sparse else 1 for i, n in enumerate(sizes)]
         grids.append(lax.broadcast_in_dim(lax.reshape(a, (a.size,)), shape, (axis,)))
-    return apart(tuple(grids), xi)
+    return apart(grids, xi)
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:

@@ -312,11 +312,11 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 
 
 @moving
-def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
+def broadcast_arrays(*args: Any) -> list[Array]:
     """Return arrays stretched to their common shape, each in its own dtype."""
     arrays = promote_shapes("broadcast_arrays", *operands("broadcast_arrays", *args))
     shape = lax.broadcast_shapes(*(np.shape(x) for x in arrays))
-    out = tuple(as_array(_broadcast_to("broadcast_arrays", x, shape)) for x in arrays)
+    out = [as_array(_broadcast_to("broadcast_arrays", x, shape)) for x in arrays]
     return apart(out, args)
 
 

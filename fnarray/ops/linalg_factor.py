@@ -306,7 +306,7 @@ lu_p = kernel_call(
 )
 
 
-def lu(x: Any) -> tuple[Array, Array, Array]:
+def lu(x: Any) -> list[Array]:
     """Factor matrices by elimination with exchanges of rows: ``x[permutation] = L @ U``.
 
     Parameters
@@ -328,8 +328,7 @@ def lu(x: Any) -> tuple[Array, Array, Array]:
     TypeError
         For ranks below 2, or dtypes other than single and double precision.
     """
-    factors, pivots, order = bind(lu_p, x)
-    return factors, pivots, order
+    return bind(lu_p, x)
 
 
 def _permutation_aval(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:

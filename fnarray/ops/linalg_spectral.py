@@ -409,7 +409,7 @@ def schur(
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
-) -> tuple[Array, ...]:
+) -> list[Array]:
     """Return the Schur form: ``z @ t @ z^H = x`` with ``t`` upper triangular.
 
     Of real matrices, ``t`` has blocks of size 2 for pairs of complex eigenvalues.
@@ -419,7 +419,7 @@ def schur(
     x : array
         Matrices (n, n) along the last two axes.
     compute_schur_vectors : bool
-        Whether to return ``(t, z)``, or ``(t,)``.
+        Whether to return ``[t, z]``, or ``[t]``.
     sort_eig_vals : bool
         Whether eigenvalues for which ``select_callable`` is true come first.
     select_callable : callable, optional
@@ -430,14 +430,12 @@ def schur(
     ValueError
         For matrices that are not square.
     """
-    return tuple(
-        bind(
-            schur_p,
-            x,
-            compute_schur_vectors=bool(compute_schur_vectors),
-            sort_eig_vals=bool(sort_eig_vals),
-            select_callable=select_callable,
-        )
+    return bind(
+        schur_p,
+        x,
+        compute_schur_vectors=bool(compute_schur_vectors),
+        sort_eig_vals=bool(sort_eig_vals),
+        select_callable=select_callable,
     )
 
 
@@ -472,12 +470,12 @@ hessenberg_p = by_library(
 )
 
 
-def hessenberg(a: Any) -> tuple[Array, Array]:
+def hessenberg(a: Any) -> list[Array]:
     """Reduce square matrices to upper Hessenberg form by reflections.
 
     Returns
     -------
-    (packed, taus) : arrays
+    packed, taus : arrays
         The form on and above the first subdiagonal, reflections below it, and their scales, as
         `householder_product` takes them.
 
@@ -486,8 +484,7 @@ def hessenberg(a: Any) -> tuple[Array, Array]:
     ValueError
         For matrices that are not square.
     """
-    packed, taus = bind(hessenberg_p, a)
-    return packed, taus
+    return bind(hessenberg_p, a)
 
 
 def _tridiagonal_aval(a: ShapedArray, *, lower: bool) -> tuple[ShapedArray, ...]:
@@ -517,7 +514,7 @@ tridiagonal_p = by_library(
 )
 
 
-def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+def tridiagonal(a: Any, *, lower: bool = True) -> list[Array]:
     """Reduce Hermitian matrices to real tridiagonal form by reflections.
 
     Parameters
@@ -529,7 +526,7 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Arr
 
     Returns
     -------
-    (packed, d, e, taus) : arrays
+    packed, d, e, taus : arrays
         The reflections, the diagonal, the one beside it, and the reflections' scales.
 
     Raises
@@ -537,5 +534,4 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Arr
     ValueError
         For matrices that are not square.
     """
-    packed, d, e, taus = bind(tridiagonal_p, a, lower=bool(lower))
-    return packed, d, e, taus
+    return bind(tridiagonal_p, a, lower=bool(lower))

@@ -299,7 +299,7 @@ top_k_p = kernel_call(
 )
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Array]:
     """Return the ``k`` largest elements along an axis, descending, and their positions.
 
     Of equals the earlier comes first; NaN counts as largest (a NaN with its sign bit set, as
@@ -324,8 +324,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
         For complex operands, an axis out of range, or ``k`` negative or above the axis' size.
     """
     axis = _axis("top_k", axis, aval_of(operand).ndim)
-    values, indices = bind(top_k_p, operand, axis=axis, k=operator.index(k))
-    return values, indices
+    return bind(top_k_p, operand, axis=axis, k=operator.index(k))
 
 
 # --- approximate search -------------------------------------------------------------------------
@@ -414,11 +413,11 @@ def _approx(
     recall_target: float,
     reduction_input_size_override: int,
     aggregate_to_topk: bool,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     ndim = aval_of(operand).ndim
     if not ndim:
         raise TypeError("lax.approx_max_k: operand must have an axis, got a scalar.")
-    values, indices = bind(
+    return bind(
         approx_top_k_p,
         operand,
         k=operator.index(k),
@@ -428,7 +427,6 @@ def _approx(
         reduction_input_size_override=int(reduction_input_size_override),
         aggregate_to_topk=bool(aggregate_to_topk),
     )
-    return values, indices
 
 
 def approx_max_k(
@@ -438,7 +436,7 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Return the ``k`` largest elements along an axis and their positions; here exactly.
 
     Parameters
@@ -478,7 +476,7 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Return the ``k`` smallest elements along an axis and their positions; see `approx_max_k`."""
     return _approx(
         False,

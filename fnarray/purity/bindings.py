@@ -1,6 +1,7 @@
 """Which names are effectively final: bound once, or a container that its own call alone can reach.
 
-A module's name is final when its whole source is seen to bind it once. A container of an enclosing
+A module's name is final when its whole source is seen to bind it once, and an array's when that is
+over before a function that reads it is made. A container of an enclosing
 function is final when that call made it, nobody is given it, and nothing writes it once the closure
 is made. What is final is accepted, and guarded like everything else: what the syntax does not show
 is seen by the guard.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -121,6 +123,9 @@ def bindings(body: list[ast.stmt]) -> Counter[str]:
     while stack:
         node, times = stack.pop()
         if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                found[starred(node)] += times
+                continue
             found.update({(a.asname or a.name).partition(".")[0]: times for a in node.names})
             continue
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -144,6 +149,11 @@ def bindings(body: list[ast.stmt]) -> Counter[str]:
     return found
 
 
+def starred(node: ast.ImportFrom) -> str:
+    """Return what stands for the names that ``from module import *`` binds."""
+    return f"*{'.' * node.level}{node.module or ''}"
+
+
 def _bindings_in(function: Any) -> Counter[str]:
     """Return how often a function binds each name, parameters aside; kept on its node."""
     kept = getattr(function, "_bindings", None)
@@ -159,6 +169,31 @@ def bound_once(tree: ast.Module, name: str) -> bool:
     if name in places.reached or not places.bound[name]:
         return False
     return places.bound[name] == 1 or _times_on_a_way(tree.body, name) == 1
+
+
+def bound_by_star(tree: ast.Module, name: str, exports: Callable[[str], bool]) -> bool:
+    """Say whether one ``from module import *``, and nothing else, binds a name of a module.
+
+    ``exports`` tells, of a module as it is spelled there, whether it exports the name.
+    """
+    places = Tree.of(tree)
+    if name in places.reached or places.bound[name]:
+        return False
+    found = [key for key in places.bound if key[0] == "*" and exports(key[1:])]
+    return len(found) == 1 and bound_once(tree, found[0])
+
+
+def bound_early(tree: ast.Module, name: str) -> bool:
+    """Say whether a module binds a name, however often, before it makes a function that reads it.
+
+    Its statements run in order, and once: whoever reads the name finds what it is for good.
+    """
+    places = Tree.of(tree)
+    if name in places.reached or not places.bound[name]:
+        return False
+    last = max(i for i, one in enumerate(tree.body) if bindings([one])[name])
+    inner = (n for one in tree.body[: last + 1] for n in walk(one) if isinstance(n, FUNCTIONS))
+    return not any(isinstance(n, ast.Name) and n.id == name for f in inner for n in walk(f))
 
 
 def _times_on_a_way(body: list[ast.stmt], name: str) -> int:

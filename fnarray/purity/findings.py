@@ -48,13 +48,18 @@ class Finding:
         """``file:line:column``."""
         return f"{self.file}:{self.line}:{self.column}"
 
+    @property
+    def said(self) -> str:
+        """The message, with its level before it if that is not the usual one."""
+        return f"presumed: {self.message}" if self.presumed else self.message
+
     def concise(self) -> str:
         """Return the finding on one line."""
-        return f"{self.where}: {self.code} [{self.name}] {self.message}. {self.repair}"
+        return f"{self.where}: {self.code} [{self.name}] {self.said}. {self.repair}"
 
     def full(self) -> str:
         """Return the finding with its source line, a caret under the offence, path and repair."""
-        lines = [f"{self.where}: {self.code} [{self.name}] {self.message}"]
+        lines = [f"{self.where}: {self.code} [{self.name}] {self.said}"]
         text = self.source or linecache.getline(self.file, self.line).rstrip("\n")
         if text.strip():
             indent = len(text) - len(text.lstrip())

@@ -287,5 +287,5 @@ SHALLOW: Final = frozenset(
     {f"builtins.{k}" for k in ("list", "dict", "set", "tuple", "frozenset", "sorted", "reversed",
                                "iter", "zip", "enumerate", "map", "filter")}
     | {"copy.copy", "collections.OrderedDict", "collections.deque", "collections.defaultdict",
-       "types.MappingProxyType", "itertools.chain"}
+       "collections.ChainMap", "types.MappingProxyType", "itertools.chain"}
 )  # fmt: skip

@@ -31,7 +31,7 @@ from .objects import (
     mro_of,
     space_of,
 )
-from .syntax import tree_of_file
+from .syntax import is_final, tree_of_file
 from .values import OUTSIDE, Value, numbered
 
 _LOOK_UP = vars(type)["__getattribute__"]
@@ -74,10 +74,6 @@ class Describer(Protocol):
         """Guard what an array holds that is bound for good."""
         ...
 
-    def is_final(self, namespace: dict[str, Any], name: str) -> bool:
-        """Say whether the source of a module, all of which is seen, binds a name once."""
-        ...
-
 
 def is_constant(name: str, notes: Any) -> bool:
     """Say whether a name is declared a constant: in capitals, or annotated as ``Final``."""
@@ -85,6 +81,17 @@ def is_constant(name: str, notes: Any) -> bool:
         return True
     note = notes.get(name) if is_a(notes, dict) else None
     return note is not None and bool(_FINAL.search(str(note)))
+
+
+def names_of(obj: Any) -> set[str]:
+    """Return the names of what an object, and the classes of the user's over it, have."""
+    cls = obj if is_a(obj, type) else class_of(obj)
+    spaces = [space_of(c) for c in mro_of(cls) if is_user_module(module_of(c))]
+    own = instance_dict(obj) if spaces and not is_a(obj, type) else None
+    found = {name for space in (*spaces, own or {}) for name in space if type(name) is str}
+    if tuple in mro_of(cls):  # a named tuple's own tables, which its fields cannot be called
+        found = {name for name in found if not name.startswith("_")}
+    return found
 
 
 def wrapped_by(obj: Any) -> Any:
@@ -153,7 +160,7 @@ def _of_module(
     constant = not user or is_constant(name, space.get("__annotations__"))
     found = resolver.describe(obj, spelled, "global", constant)
     if not constant and found.kind in FINAL_KINDS:
-        found.constant = resolver.is_final(space, name)
+        found.constant = is_final(space, name, found.kind)
     found = resolver.settled(found)
     if not user and found.kind != "module":
         found.ref = canonical(f"{module_name(module)}.{name}")
@@ -210,6 +217,7 @@ def _of_class(
         not user
         or is_constant(name, _declared(cls, "__annotations__"))
         or name in (_declared(cls, "__dataclass_fields__") or ())  # the default of a field
+        or (name == "_fields" and tuple in mro_of(cls))
     )
     made = resolver.describe(obj, spelled, "attribute", constant)
     _finally(made, cls, name)

@@ -21,11 +21,11 @@ from ..core.callables import class_of, module_name, mro_of, said_of
 from ..core.keep import forget_all
 from ..core.trace import Tracer
 from ..core.tree_nodes import node_functions
-from .bindings import belongs, bound_before, bound_once
+from .bindings import belongs, bound_before
 from .cells import rebound
 from .contents import Contents, contents_of, items_of, slots_of
 from .guards import MISSING, Guards, parts_of, static
-from .members import FINAL_KINDS, attribute, inherited, is_constant, wrapped_by
+from .members import FINAL_KINDS, attribute, inherited, is_constant, names_of, wrapped_by
 from .objects import (
     attribute_of,
     base_of,
@@ -46,7 +46,7 @@ from .objects import (
     trusted_packages,
     watched_by,
 )
-from .syntax import node_of, tree_of, tree_of_file
+from .syntax import is_final, node_of, tree_of
 from .values import ABSENT, CHANGING, CONTAINERS, OUTSIDE, Function, Value, numbered
 
 
@@ -107,7 +107,7 @@ class LiveResolver:
             constant = is_constant(name, namespace.get("__annotations__"))
             value = self.describe(obj, name, "global", constant)
             if not constant and value.kind in FINAL_KINDS:
-                value.constant = self.is_final(namespace, name)
+                value.constant = is_final(namespace, name, value.kind)
             return self.settled(value)
         if name in vars(builtins):
             return self.describe(getattr(builtins, name), name, "global", True)
@@ -140,12 +140,6 @@ class LiveResolver:
         if value.constant and value.kind == "ndarray" and not value.rebound:
             value.guarded = self.hold(value.obj, value.name)
         return value
-
-    def is_final(self, namespace: dict[str, Any], name: str) -> bool:
-        """Say whether the source of a module, all of which is seen, binds a name once."""
-        file: Any = namespace.get("__file__")
-        tree = tree_of_file(file, namespace) if is_a(file, str) else None
-        return tree is not None and bound_once(tree, name)
 
     def hold(self, obj: Any, name: str, *, trusted: bool = False) -> bool:
         """Guard what an object holds, all the way down; False where that cannot be told."""
@@ -251,6 +245,10 @@ class LiveResolver:
     def members(self, value: Value) -> Iterable[str]:
         """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""
         return protocol_members(value.obj) if is_a(value.obj, type) else ()
+
+    def names(self, value: Value) -> Iterable[str]:
+        """Return the names of attributes that an object of the user's code has."""
+        return names_of(value.obj) if _is_present(value.obj) else ()
 
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""

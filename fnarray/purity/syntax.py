@@ -13,7 +13,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ..core.parse import parse
-from .bindings import Tree, first_line
+from .bindings import Tree, bound_by_star, bound_early, bound_once, first_line
+from .objects import instance_dict, is_a
 from .scopes import Facts, FunctionNode
 from .transforms import is_host_call
 
@@ -73,6 +74,34 @@ def tree_of_file(file: str, namespace: dict[str, Any]) -> ast.Module | None:
     if kept is None or kept[0] is not lines:
         kept = _trees[file] = lines, parsed(lines) if lines else None
     return kept[1]
+
+
+def is_final(namespace: dict[str, Any], name: str, kind: str) -> bool:
+    """Say whether the source of a module, all of which is seen, binds a name for good.
+
+    Once; or, of an array, whose bytes are compared, until a function is made that reads it.
+    """
+    file: Any = namespace.get("__file__")
+    tree = tree_of_file(file, namespace) if is_a(file, str) else None
+    if tree is None:
+        return False
+    if bound_once(tree, name) or (kind == "ndarray" and bound_early(tree, name)):
+        return True
+    return bound_by_star(tree, name, lambda spelled: _exports(namespace, spelled, name))
+
+
+def _exports(namespace: dict[str, Any], spelled: str, name: str) -> bool:
+    """Say whether a module, as it is spelled in another, is one whose star brings a name."""
+    package: Any = namespace.get("__package__") or ""
+    dots = len(spelled) - len(spelled.lstrip("."))
+    if dots:
+        above = package.rsplit(".", dots - 1)[0] if dots > 1 else package
+        spelled = f"{above}.{spelled[dots:]}".rstrip(".")
+    space = instance_dict(sys.modules.get(spelled)) or {}
+    listed: Any = space.get("__all__")
+    if is_a(listed, (list, tuple)):
+        return name in listed
+    return name in space and not name.startswith("_")
 
 
 def extent(code: CodeType) -> tuple[tuple[int, int], tuple[int, int]] | None:

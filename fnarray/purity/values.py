@@ -304,6 +304,10 @@ class Resolver(Protocol):
         """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""
         ...
 
+    def names(self, value: Value) -> Iterable[str]:
+        """Return the names of attributes that an object of the user's code has."""
+        ...
+
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
 

@@ -267,7 +267,7 @@ def eigh_tridiagonal(
     return w if eigvals_only else (w, v)
 
 
-def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
+def schur(a: Any, output: str = "real") -> list[Array]:
     """Return the Schur form and vectors: ``z @ t @ z^H = a``.
 
     Parameters
@@ -286,8 +286,7 @@ def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
     (a,) = _square("schur", a)
     if output == "complex":
         a = a.astype(to_complex(a.dtype))
-    t, z = lal.schur(a)
-    return t, z
+    return lal.schur(a)
 
 
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:

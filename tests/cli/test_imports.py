@@ -127,10 +127,14 @@ def test_a_first_call_cold_and_warm(imported):
 
 
 def test_a_product_that_is_found(imported):
-    """A program whose driver multiplies matrices is found without what plans and writes one."""
+    """A program whose driver multiplies matrices is found without what plans and writes one.
+
+    Where the processor has no AVX-512 the product is BLAS's, which threadpoolctl keeps to a thread.
+    """
     code = CALL.replace("jnp.where(x > 0, jnp.tanh(x), 0) + 1", "jnp.tanh(jnp.matmul(x, x))")
     code = code.replace("ones(3)", "ones((128, 128))")
     assert met(imported(code), "fnarray.compile.cpu.blas fnarray.compile.schedule")
     warm = imported(code)
     assert "fnarray.compile.cpu.blas" in warm
-    assert not met(warm, NEVER + WARM + " fnarray.compile.emit fnarray.compile.simplify")
+    never = NEVER.replace("threadpoolctl", "")
+    assert not met(warm, never + WARM + " fnarray.compile.emit fnarray.compile.simplify")

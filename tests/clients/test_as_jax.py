@@ -295,3 +295,11 @@ def test_interpreters(tmp_path):
     """Subclasses of `core.Trace` see every operation, in and across transforms."""
     done = run([HERE / "interpreters.py"], tmp_path)
     assert (done.stderr, done.stdout) == ("", "ok\n")
+
+
+def test_modules_that_few_know(tmp_path):
+    """They compute what JAX's do, and what they cannot do here they leave undone in silence."""
+    program = HERE / "modules.py"
+    found, wanted = (results(program, tmp_path, under) for under in ("fnarray", "jax"))
+    assert len(found) > 50
+    assert differences(found, wanted, rtol=2e-5, atol=1e-6) == []

@@ -296,6 +296,66 @@ def test_a_name_bound_once_is_a_constant(module, text):
     fnarray.jit(module(text).f)(X)
 
 
+EARLY = "import numpy as np\ndata = np.arange(3.0)\n"
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data -= data.mean()\ndata = data / data.std()\n",
+        "for _ in range(3):\n    data = data * 0.5\n",
+        "with np.errstate(all='ignore'):\n    data = data / data.max()\ndata[data > 0.9] = 0.0\n",
+        "if data.any():\n    data = data[::-1]\n",
+        "def put(): data = 1\n",
+    ],
+)
+def test_an_array_is_final_once_its_readers_are_made(module, text):
+    """However often a module binds an array before: the reader finds what it is for good."""
+    law = module(EARLY + text + "def f(x): return x * data\n")
+    program = fnarray.jit(law.f)
+    np.testing.assert_allclose(program(X), X * law.data, rtol=1e-6)
+    law.data[1] = 7.0
+    np.testing.assert_allclose(program(X), X * law.data, rtol=1e-6)
+    law.data = np.ones(3)
+    np.testing.assert_allclose(program(X), X * law.data, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x): return x * data\ndata = data + 1\n",
+        "def f(x): return g(x)\ndef g(x): return x * data\ndata += 1\n",
+        "f = lambda x: x * data\nfor _ in range(2):\n    data = data + 1\n",
+        "for _ in range(2):\n    data = data + 1\n    def f(x): return x * data\n",
+        "data = data + 1\ndef f(x): return x * data\ndef put():\n    global data\n    data = 1\n",
+    ],
+)
+def test_an_array_that_is_bound_after_its_readers_is_a_variable(module, text):
+    """What reads it may run between two bindings: refused."""
+    with pytest.raises(errors.ReadEffectError, match="FNA202"):
+        fnarray.jit(module(EARLY + text).f)(X)
+
+
+@pytest.mark.cpu
+def test_a_star_binds_what_a_module_exports(module):
+    """``from module import *`` is one binding of each name, listed in ``__all__`` or public."""
+    plain = module("g = 2.0\n_h = 3.0\n").__name__
+    listed = module("__all__ = ['_h']\ng = 4.0\n_h = 5.0\n").__name__
+    last = "def f(x): return x * g * _h * pi\n"
+    law = module(f"from math import *\nfrom {plain} import *\nfrom {listed} import *\n{last}")
+    program = fnarray.jit(law.f)
+    np.testing.assert_allclose(program(X), X * 2.0 * 5.0 * np.pi, rtol=1e-6)
+    law.g = 1.0
+    np.testing.assert_allclose(program(X), X * 5.0 * np.pi, rtol=1e-6)
+    for text in (
+        f"from {plain} import *\nfrom {plain} import *\n",
+        f"from {plain} import *\ng = 1.0\ng = 2.0\n",
+    ):
+        with pytest.raises(errors.ReadEffectError, match="FNA203"):
+            fnarray.jit(module(text + "def f(x): return x * g\n").f)(X)
+
+
 def layer(**kw):
     def apply(x):
         return jnp.sum(x, **kw)

@@ -100,10 +100,10 @@ result = float(step(1.0)), other(rate=rate)
 LEFT = {
     "a variable": "rate = 0.1\n@fnarray.jit\ndef f(x):\n    return x * rate\nrate = 0.2\n",
     "an array that is written": (
-        "w = np.ones(3)\nw = w * 2\nw[0] = 5\n@fnarray.jit\ndef f(x):\n    return x * w\n"
+        "w = np.ones(3)\n@fnarray.jit\ndef f(x):\n    return x * w\nw = w * 2\nw[0] = 5\n"
     ),
     "an array that is sorted": (
-        "w = np.ones(3)\nw = w * 2\nw.sort()\n@fnarray.jit\ndef f(x):\n    return x * w\n"
+        "w = np.ones(3)\n@fnarray.jit\ndef f(x):\n    return x * w\nw = w * 2\nw.sort()\n"
     ),
     "a key of the module": (
         "key = random.key(0)\ndef f():\n    return random.normal(key) + random.normal(key)\n"
@@ -205,7 +205,7 @@ def test_a_finding_of_another_file(tmp_path, monkeypatch, capsys):
     """A helper is repaired where it stands, although another file traces it."""
     monkeypatch.chdir(tmp_path)
     helper = (
-        "import numpy as np\n\nw = np.ones(3)\nw = np.zeros(3)\n\ndef f(x):\n    return x * w\n"
+        "import numpy as np\n\nw = np.ones(3)\n\ndef f(x):\n    return x * w\n\nw = np.zeros(3)\n"
     )
     (tmp_path / "helper.py").write_text(helper)
     (tmp_path / "main.py").write_text(
@@ -242,7 +242,7 @@ def test_the_module_of_the_library_that_traces_is_named(file):
     """Beside JAX, whose arrays another transform would capture."""
     file.write_text(
         "import jax.numpy as jnp\nimport fnarray, fnarray.numpy as fnp\nimport numpy as np\n"
-        "w = np.zeros(3)\nw = np.ones(3)\n@fnarray.jit\ndef f(x): return x * w\n"
+        "w = np.zeros(3)\n@fnarray.jit\ndef f(x): return x * w\nw = np.ones(3)\n"
     )
     assert main(["program.py", "--no-cache", "-q", "--fix"]) == 0
     assert "w = fnp.asarray(np.ones(3))" in file.read_text()

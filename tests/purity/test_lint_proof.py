@@ -199,6 +199,9 @@ def test_the_command_takes_the_level(tmp_path, monkeypatch, capsys):
     assert [one["level"] for one in run["results"]] == ["note"]
     main(["--no-cache", "--isolated", "--format", "github", "--presumed", "."])
     assert capsys.readouterr().out.startswith("::notice file=a.py,")
+    for form in ("full", "concise", "junit"):
+        main(["--no-cache", "--isolated", "--format", form, "--presumed", "--color", "never", "."])
+        assert capsys.readouterr().out.count("presumed: ") == (2 if form == "junit" else 1)
     (tmp_path / "pyproject.toml").write_text("[tool.fnarray.lint]\npresumed = true\n")
     assert main(["-q", "."]) == 1
     assert main(["-q", "."]) == 1  # from the cache

@@ -24,6 +24,20 @@ import numpy as np
 from jax import lax, random
 """
 
+#: Ways to make a decorator that does what it does to any function.
+LOG = """
+def log(n):
+    def wrap(f):
+        def inner(x): return f(x)
+        return inner
+    return wrap
+class Log:
+    def __call__(self, f):
+        def inner(x): return f(x)
+        return inner
+def f(x): ...
+"""
+
 
 def found(text: str, prefix: str = "FNA6") -> list[tuple[str, int]]:
     """Return ``(code, line)`` of the findings in a program, lines counted without the head."""
@@ -47,6 +61,10 @@ def traced(text: str) -> set[tuple[str, str]]:
     [
         ("@jax.jit\ndef f(x): ...", {("jit", "f")}),
         ("@jax.jit()\ndef f(x): ...", {("jit", "f")}),
+        (LOG + "g = jax.jit(log(3)(f))", {("jit", "inner")}),
+        (LOG + "note = log(3)\ng = jax.jit(note(f))", {("jit", "inner")}),
+        (LOG + "g = jax.jit(Log()(f))", {("jit", "inner")}),
+        ("class C:\n    def f(self, x): ...\ng = jax.jit(getattr(C, 'f'))", {("jit", "f")}),
         ("@jax.jit(static_argnums=0)\ndef f(x): ...", {("jit", "f")}),
         ("@partial(jax.jit, static_argnums=0)\ndef f(x): ...", {("jit", "f")}),
         ("@functools.partial(jax.jit, donate_argnums=0)\ndef f(x): ...", {("jit", "f")}),

@@ -32,12 +32,21 @@ from .methods import call_method
 from .ownership import is_known, keep, mutate, use, use_all, use_whole
 from .parts import from_outside, take_attribute, take_element
 from .protocols import draw
+from .searches import attribute_named, written_names
 from .standard import HANDLERS, Call, alike
+from .stores import put
 
 #: What users call a builtin that names another home.
 _SHOWN = {"io.open": "open"}
 #: Functions whose first argument is called with the others' elements.
 _APPLYING = frozenset({"builtins.map", "itertools.starmap", "functools.reduce"})
+#: Iterators over tuples of what others give.
+_PAIRING = frozenset(
+    f"itertools.{k}" for k in ("product", "zip_longest", "combinations", "permutations", "pairwise",
+                               "batched", "combinations_with_replacement")
+)  # fmt: skip
+#: Containers made of pairs of keys and what they hold.
+_OF_PAIRS = frozenset({"builtins.dict", "collections.OrderedDict", "collections.defaultdict"})
 #: Functions that look at the function they are given, and do not call it.
 _LOOKING = frozenset(
     f"inspect.{k}" for k in ("signature", "getfullargspec", "isfunction", "ismethod", "getsource",
@@ -100,6 +109,8 @@ def call(
     if callee.kind == "getter" and args:
         return get_by_name(engine, callee, args[0], frame, node)
     if callee.kind == "member" and callee.bound is not None:
+        if args and callee.name.endswith("__getattribute__") and isinstance(node, ast.Call):
+            return attribute_named(engine, callee.bound, node.args[0], frame, node)
         return call_method(engine, callee, args or [], keywords, frame, node, used)
     if callee.ref and (found := call_known(engine, callee, args or [], keywords, frame, node)):
         return found
@@ -149,10 +160,19 @@ def get_by_name(engine: Engine, getter: Value, whole: Value, frame: Frame, node:
         value = whole
         for attr in path.split("."):
             value = take_attribute(engine, value, attr, frame, node)
-        if getter.fields is not None:
-            value = engine.call(value, list(getter.fields.values()), {}, frame, node)
-        use(engine, value, frame, node)
         taken.append(value)
+    if getter.origin is not None and not getter.name:
+        made, call = getter.origin
+        names = call.args if isinstance(call, ast.Call) else ()
+        names = names[:1] if getter.fields is not None else names
+        taken = [attribute_named(engine, whole, n, made, node, handed=True) for n in names]
+    if getter.fields is not None:
+        given = list(getter.fields.values())
+        taken = [
+            join([engine.call(one, given, {}, frame, node) for one in value.each()]) or value
+            for value in taken
+        ]
+    use_all(engine, taken, frame, node)
     return taken[0] if len(taken) == 1 else Value("tuple", frame.level, fields=numbered(taken))
 
 
@@ -180,6 +200,9 @@ def call_known(
     if ref in MUTATING_FUNCTIONS_ATTR and args:
         name = text_of(node, 1) or "<computed>"
         mutate(engine, args[0], frame, node, name, args[2:], attribute=True)
+        for value in args[2:3]:
+            for key in written_names(node, frame):
+                put(engine, args[0], key, value)
         return engine.unknown(frame.level)
     if ref == "warnings.catch_warnings":
         return Value("catching", frame.level)
@@ -232,7 +255,11 @@ def call_builtin(
         mutate(engine, keywords["out"], frame, node, "out=")
     held: Fields | None = {} if kind not in ("scalar", "frozen") else None
     if ref in SHALLOW and args and held is not None:
-        held[None] = take_element(engine, args[0], frame)
+        parts = [take_element(engine, one, frame) for one in args]
+        if ref == "collections.defaultdict" and body_of(engine, args[0]) is not None:
+            parts[0] = engine.call(args[0], [], {}, frame, node)
+        several = ref in ("collections.ChainMap", "collections.defaultdict")
+        held[None] = _drawn(engine, ref, parts if several else parts[:1], frame)
     if kind == "logger":  # whose level, handlers and filters are everybody's
         return Value(kind, OUTSIDE, name=f"{ref}(...)")
     return Value(kind, level, fields=held)
@@ -263,9 +290,11 @@ def gather(
             "tuple", frame.level, fields=numbered([engine.unknown(frame.level), *parts[:1]])
         )
     else:
-        inner = join(parts) or engine.unknown(frame.level)
+        inner = _drawn(engine, ref, parts, frame)
     for one in (*calls, *(v for v in keywords.values() if is_callable(v))):
         given = parts if ref in ("builtins.map", "itertools.starmap") else [inner, inner]
+        if ref == "itertools.starmap" and parts:
+            given = list((parts[0].fields or {}).values()) or parts
         result = call_back(engine, one, given, frame, node)
         inner = result if ref in ("builtins.map", "itertools.starmap") else inner
     kind = RESULTS.get(ref, "")
@@ -282,6 +311,22 @@ def gather(
         return engine.unknown(frame.level)
     source = args[0] if kind in CONTAINERS and len(args) == 1 else None
     return Value(kind, frame.level, fields={None: inner} if kind else None, bound=source)
+
+
+def _drawn(engine: Engine, ref: str, parts: list[Value], frame: Frame) -> Value:
+    """Return what is drawn from iterators, or kept, of which these are elements."""
+    inner = join(parts) or engine.unknown(frame.level)
+    if ref.endswith("from_iterable"):
+        return take_element(engine, inner, frame)
+    if ref in _PAIRING:
+        return Value("tuple", frame.level, fields={None: inner})
+    if ref == "itertools.groupby":
+        group = Value("iterator", frame.level, fields={None: inner})
+        return Value("tuple", frame.level, fields=numbered([engine.unknown(frame.level), group]))
+    if ref in _OF_PAIRS:  # ``dict(zip(names, functions))``: what it holds is the second of each
+        pairs = [v.fields for v in inner.each() if v.kind == "tuple" and v.fields]
+        return join([pair["item", 1] for pair in pairs if ("item", 1) in pair]) or inner
+    return inner
 
 
 def call_transform(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..nodes import children, walk
 from ..scopes import Frame
-from ..values import OUTSIDE, Value, join
+from ..values import OUTSIDE, Fields, Value, join
 from . import protocols
 from .calls import call_expr
 from .entry import define
@@ -98,6 +98,10 @@ def _bin_op(engine: Engine, node: ast.BinOp, frame: Frame) -> Value:
     return value
 
 
+#: What ``+``, ``*`` and ``|`` make of containers has their elements.
+_JOINED = frozenset({"list", "tuple", "dict", "set"})
+
+
 def _combined(engine: Engine, node: ast.BinOp, left: Value, right: Value, frame: Frame) -> Value:
     made = protocols.binary(engine, node.op, left, right, frame, node)
     if made is not None:
@@ -105,9 +109,29 @@ def _combined(engine: Engine, node: ast.BinOp, left: Value, right: Value, frame:
     for one in (*left.each(), *right.each()):
         if one.level == OUTSIDE and engine.resolver.gives_its_kind(one):
             return one
-        if one.kind in ("list", "ndarray") or (one.kind == "array" and one.level != OUTSIDE):
+        if one.kind in _JOINED and one.kind != "list":
+            held = _held_by(engine, (left, right), frame)
+            return (
+                Value(one.kind, frame.level, fields=held) if held else engine.unknown(frame.level)
+            )
+        if one.kind == "list":
+            return Value("list", frame.level, fields=_held_by(engine, (left, right), frame))
+        if one.kind == "ndarray" or (one.kind == "array" and one.level != OUTSIDE):
             return Value(one.kind, frame.level, fields={})
     return engine.unknown(frame.level)
+
+
+def _held_by(engine: Engine, whole: tuple[Value, ...], frame: Frame) -> Fields:
+    """Return the elements of containers that an operator joins, but for numbers and arrays."""
+    parts = [
+        part
+        for value in whole
+        for one in value.each() if one.kind in _JOINED
+        for part in take_element(engine, one, frame).each()
+        if not part.is_idle() and part.kind
+    ]  # fmt: skip
+    found = join(parts)
+    return {} if found is None else {None: found}
 
 
 def _unary_op(engine: Engine, node: ast.UnaryOp, frame: Frame) -> Value:

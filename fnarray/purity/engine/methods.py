@@ -114,15 +114,15 @@ def result_of_method(
     """Return what a container's method gives, or an array's."""
     if base.kind == "ndarray" and name in VIEWS and base.level == OUTSIDE:
         return base
-    if name in ("get", "pop", "setdefault", "popleft", "popitem"):
+    if name in ("get", "pop", "setdefault", "popleft"):
         part = take_element(engine, base, frame)
         return join([part, *args[1:2]]) or part
     if name in ("values", "elements"):
         return Value("frozen", frame.level, fields={None: take_element(engine, base, frame)})
-    if name == "items":
+    if name in ("items", "popitem"):
         key, part = engine.unknown(frame.level), take_element(engine, base, frame)
         pair = Value("tuple", frame.level, fields=numbered([key, part]))
-        return Value("frozen", frame.level, fields={None: pair})
+        return pair if name == "popitem" else Value("frozen", frame.level, fields={None: pair})
     if name == "copy" and (base.kind in CONTAINERS or base.kind == "ndarray" or base.argument):
         fields: Fields = {None: take_element(engine, base, frame)}
         return Value(base.kind, frame.level, fields=fields, bound=base)

@@ -131,6 +131,8 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
     name = f"{one.name}.{attr}" if one.name else attr
     if one.kind == "ref":
         return one
+    if attr == "__call__" and one.kind in ("function", "partial"):
+        return one
     if one.kind == "super":
         found = super_attribute(engine, one, attr, frame, node)
         if found is not None:
@@ -188,6 +190,8 @@ def _local_attribute(
         if answer is not None and answer.kind == "function":
             given = [engine.unknown(frame.level)]
             return engine.call(answer.but(bound=one), given, {}, frame, node)
+        if one.fields is not None and None in one.fields:  # set by a name that is computed
+            return one.fields[None]
     if attr in _PLAIN and not one.kind:
         return Value("", frame.level)
     if attr in _FRAME and not one.kind:
@@ -205,6 +209,9 @@ def _bound_to(engine: Engine, one: Value, value: Value, frame: Frame, node: ast.
         return _ask_descriptor(engine, value, frame, node, one)
     if value.kind == "function" and value.holder != "static":
         value = value.but(bound=one)
+    inner = value.bound
+    if value.kind == "partial" and inner is not None and inner.bound is not None:
+        return value.but(bound=inner.but(bound=one))  # a ``partialmethod``
     if value.level == OUTSIDE and value.kind != "function":
         return from_outside(engine, value, frame, node)
     return value

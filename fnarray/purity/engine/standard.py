@@ -16,6 +16,7 @@ from .machine import Engine
 from .ownership import use, use_all
 from .parts import super_of, take_attribute, take_element
 from .protocols import draw, encodes, write
+from .searches import attribute_named
 
 
 class Call(NamedTuple):
@@ -104,13 +105,20 @@ def _check_class(
 
 def _attrgetter(engine: Engine, call: Call) -> Value | None:
     paths = [text_of(call.node, i) for i in range(len(call.args))]
-    return Value("getter", call.level, name=" ".join(paths)) if all(paths) else None
+    if not all(paths):
+        return _getter(call, None)
+    return Value("getter", call.level, name=" ".join(paths))
 
 
 def _methodcaller(engine: Engine, call: Call) -> Value | None:
     name = text_of(call.node)
     given = numbered(call.args[1:])
-    return Value("getter", call.level, name=name, fields=given) if name else None
+    return Value("getter", call.level, name=name, fields=given) if name else _getter(call, given)
+
+
+def _getter(call: Call, given: dict[Any, Value] | None) -> Value:
+    """Return what gets an attribute by a name that is computed."""
+    return Value("getter", call.level, fields=given, origin=(call.frame, call.node))
 
 
 def _copy(engine: Engine, call: Call) -> Value | None:
@@ -121,7 +129,10 @@ def _copy(engine: Engine, call: Call) -> Value | None:
     for made in (v for v in one.each() if v.bound is not None and v.kind == "instance"):
         engine.resolver.watch(made.bound or made, "copies")
     deep = call.ref == "copy.deepcopy"
-    inner = engine.unknown(call.level) if deep else take_element(engine, one, call.frame)
+    inner = take_element(engine, one, call.frame)
+    if deep:  # functions and classes are not copied
+        kept = (v for v in inner.each() if v.kind in ("function", "class", "partial"))
+        inner = join([engine.unknown(call.level), *kept]) or inner
     if (made := alike(engine, one, call.frame, call.node)) is not None:
         return made
     known = one.kind in CONTAINERS or one.kind == "ndarray"
@@ -190,21 +201,35 @@ def _getattr(engine: Engine, call: Call) -> Value | None:
     if len(call.args) < 2:
         return None
     frame, node, (base, key, *others) = call.frame, call.node, call.args
+    use(engine, key, frame, node)
     name = _named(call)
     if name:
-        use(engine, key, frame, node)
-        found = take_attribute(engine, base, name, frame, node)
-        return join([found, *others])
-    _search(engine, call)
-    return take_element(engine, base, frame) if base.argument else engine.unknown(call.level)
+        return join([take_attribute(engine, base, name, frame, node), *others])
+    use(engine, base, frame, node)
+    found = attribute_named(engine, base, _written(node, 1), frame, node)
+    return found.but(others=(*found.others, *(v for one in others for v in one.each())))
+
+
+def _members(engine: Engine, call: Call) -> Value | None:
+    """``inspect.getmembers``: pairs of names and attributes."""
+    if not call.args:
+        return None
+    use_all(engine, call.args, call.frame, call.node)
+    found = attribute_named(engine, call.args[0], None, call.frame, call.node, handed=True)
+    pair = Value("tuple", call.level, fields=numbered([engine.unknown(call.level), found]))
+    return Value("list", call.level, fields={None: pair})
 
 
 def _named(call: Call) -> str:
     """Return the name of an attribute: written there, or held by a name that is guarded."""
-    node = call.node
-    written = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
+    written = _written(call.node, 1)
     name = written.value if isinstance(written, ast.Constant) else call.args[1].obj
     return name if type(name) is str else ""
+
+
+def _written(node: ast.AST, at: int) -> ast.expr | None:
+    """Return how an argument of a call is written, by its position."""
+    return node.args[at] if isinstance(node, ast.Call) and len(node.args) > at else None
 
 
 def _search(engine: Engine, call: Call) -> Value:
@@ -261,7 +286,9 @@ def _wraps(engine: Engine, call: Call) -> Value:
 
 
 def _cache(engine: Engine, call: Call) -> Value:
-    return call.args[0] if call.args and call.args[0].function else Value("wraps", call.level)
+    given = call.args[0] if call.args else None
+    is_function = given is not None and (given.function is not None or given.kind == "function")
+    return given if given is not None and is_function else Value("wraps", call.level)
 
 
 def _encode(engine: Engine, call: Call) -> None:
@@ -292,10 +319,11 @@ HANDLERS: Final[dict[str, Handler]] = {
     "builtins.vars": _vars,
     "builtins.locals": _vars,
     "builtins.getattr": _getattr,
+    "builtins.object.__getattribute__": _getattr,
+    "inspect.getmembers": _members,
     "builtins.hasattr": _hasattr,
     "builtins.dir": _search,
     "builtins.issubclass": _issubclass,
-    "inspect.getmembers": _search,
     "builtins.hash": _hash,
     "builtins.id": _id,
     "builtins.super": _super,

@@ -35,7 +35,7 @@ class Plugin:
             return  # flake8 reports syntax errors itself
         for finding in lint([source], self.settings()).findings:
             if finding.file == self.filename:
-                text = f"{finding.code} {finding.message}. {finding.repair}"
+                text = f"{finding.code} {finding.said}. {finding.repair}"
                 yield finding.line, finding.column - 1, text, type(self)
 
     def settings(self) -> Settings:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..bindings import bindings, bound_once
+from ..bindings import bindings, bound_early, bound_once
 from ..known import MUTATORS
 from ..nodes import children
 from .source import SourceFile
@@ -195,12 +195,14 @@ class Module:
         """How often the module binds each of its names."""
         return bindings(self.source.tree.body if self.source.tree is not None else [])
 
-    def binds_once(self, name: str) -> bool:
-        """Say whether the module binds a name once, and no function reaches out for it."""
+    def binds_for_good(self, name: str, kind: str) -> bool:
+        """Say whether the module binds a name once, or that of an array before it is read."""
         if self.source.cells or name in self.reached or not self.counts[name]:
             return False
         tree = self.source.tree
-        return self.counts[name] == 1 or (tree is not None and bound_once(tree, name))
+        if self.counts[name] == 1 or tree is None:
+            return self.counts[name] == 1
+        return bound_once(tree, name) or (kind == "ndarray" and bound_early(tree, name))
 
     def mentions(self, pattern: re.Pattern[str]) -> bool:
         """Say whether the text of the module has a pattern in it, looked for once."""

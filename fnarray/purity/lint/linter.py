@@ -147,7 +147,7 @@ def _of_one_object(findings: list[Finding], known: dict[str, SourceFile]) -> Ite
     """Yield findings: where JAX traces, one for all fields that a call sets of one object."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
-        ours = finding.code != "FNA105" or "fnarray" in known[finding.file].text
+        ours = finding.code != "FNA105" or known[finding.file].ours
         owner = finding.message.partition("'")[2].partition(".")[0]
         key = finding if ours else (finding.file, finding.path, owner, finding.presumed)
         groups.setdefault(key, []).append(finding)

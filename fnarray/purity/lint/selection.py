@@ -81,7 +81,7 @@ def _spoken(known: dict[str, SourceFile], given: list[SourceFile]) -> Callable[[
 
     def imported(source: SourceFile) -> frozenset[str]:
         if source.path not in uses:
-            named = "jax" in source.text or "fnarray" in source.text
+            named = "jax" in source.text or source.ours
             uses[source.path] = frozenset(_IMPORT.findall(source.text) if named else ())
         return uses[source.path]
 

@@ -75,6 +75,11 @@ class SourceFile:
         """The tree, or what kept the text from having one."""
         return _parsed(self.path, self.text)
 
+    @cached_property
+    def ours(self) -> bool:
+        """Whether the file names ``fnarray``, which will refuse what is found in it."""
+        return "fnarray" in self.text
+
     @property
     def tree(self) -> ast.Module | None:
         """The syntax tree, if there is one."""

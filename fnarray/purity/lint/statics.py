@@ -13,7 +13,7 @@ from ..cells import rebound
 from ..known import RESULTS, effect_of
 from ..values import ABSENT, CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
-from .classes import assigned, instance_kind, is_enum, is_thread_local
+from .classes import assigned, attributes, instance_kind, is_enum, is_thread_local
 from .decorators import Decorators
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
 from .kinds import external_kind, is_final, is_generator, is_number, stands_in_loop
@@ -218,6 +218,11 @@ class StaticResolver:
         """Return nothing: what ``isinstance`` looks at is a matter of guards."""
         return ()
 
+    def names(self, value: Value) -> Iterable[str]:
+        """Return the names of attributes of a class of the project, or of its objects."""
+        owner = self._classes.get(value.ref)
+        return attributes(self.project, owner) if owner is not None else ()
+
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, when its text shows it."""
         return self.items(value)
@@ -318,7 +323,7 @@ class StaticResolver:
         # Imported from the project it is what it is there; from elsewhere, a constant.
         constant = constant or (all(isinstance(b, Import) for b in bindings) and value.constant)
         if not constant and holder == "global" and value.kind in ("scalar", "ndarray"):
-            constant = scope.module.binds_once(name)
+            constant = scope.module.binds_for_good(name, value.kind)
         guarded = constant and value.kind == "ndarray"
         # A method kept under another name says by its own which method it is.
         shown = value.name if value.kind == "member" else name

@@ -34,7 +34,7 @@ class TracedSite:
     @property
     def ours(self) -> bool:
         """Whether the file that traces it names ``fnarray``, which will refuse what is found."""
-        return "fnarray" in (self.around or self.scope).module.source.text
+        return (self.around or self.scope).module.source.ours
 
     @property
     def decorates(self) -> bool:
@@ -197,6 +197,9 @@ class Finder:
                     yield from self.functions(item, holder, depth - 1)
             case ast.Subscript(value=ast.ListComp(elt=item)):
                 yield from self.functions(item, scope, depth - 1)
+            case ast.Call(func=ast.Name(id="getattr"), args=[base, ast.Constant(value=str(name))]):
+                named = ast.copy_location(ast.Attribute(base, name, ast.Load()), node)
+                yield from self._named(named, scope, depth)
             case ast.Call():
                 yield from self._made(node, scope, depth)
             case _:
@@ -322,12 +325,21 @@ class Finder:
             method = self.project.member(target, "__call__")
             if isinstance(method, Scope) and method.is_function:
                 yield method, 1, frozenset(), False
-        elif isinstance(target, Scope) and target.is_function:  # a factory: what it returns
-            for value in target.returns:
-                if isinstance(value, (ast.Lambda, ast.Name, ast.Call, ast.Subscript)):
-                    for inner, *rest in self.functions(value, target, depth - 2):
-                        if inner.parent is not None and inner is not target:
-                            yield inner, *rest  # type: ignore[misc]
+        elif isinstance(target, Scope) and target.is_function:
+            yield from self._given_back(target, depth)
+        elif target is None:  # ``logged("a")(f)``; or ``note = logged("a")``, ``note(f)``
+            for maker, *_ in self.functions(node.func, scope, depth - 2):
+                yield from self._given_back(maker, depth - 2)
+
+    def _given_back(
+        self, factory: Scope, depth: int
+    ) -> Iterator[tuple[Scope, int, frozenset[str], bool]]:
+        """Yield the functions that a factory returns."""
+        for value in factory.returns:
+            if isinstance(value, (ast.Lambda, ast.Name, ast.Call, ast.Subscript)):
+                for inner, *rest in self.functions(value, factory, depth - 2):
+                    if inner.parent is not None and inner is not factory:
+                        yield inner, *rest  # type: ignore[misc]
 
     # --- which parameters are traced ---
 

@@ -27,6 +27,9 @@ first, second = 0.9, 0.999
 if verbose:
     level = 2
 pair = (np.ones(3), 2.0)
+data = np.arange(3.0)
+data -= data.mean()
+data = data / 2
 c000, c001, c002 = 8.0, 2.6e-2, -7.2e-5
 alias = rate
 
@@ -375,3 +378,8 @@ def l_no_debug(x):
         return x
     print(x)
     return x
+
+
+@jit
+def l_normalised(x):
+    return x * data

@@ -34,7 +34,7 @@ def junit(report: Report, out: TextIO) -> None:
             out.write(
                 f'    <testcase name={case} classname={name} file={name} line="{f.line}" '
                 f'column="{f.column}">\n'
-                f'      <failure type="{f.code}" message={_attr(f.message)}>'
+                f'      <failure type="{f.code}" message={_attr(f.said)}>'
                 f"{escape(_FORBIDDEN.sub('?', f.full()))}</failure>\n    </testcase>\n"
             )
         out.write("  </testsuite>\n")

@@ -33,7 +33,7 @@ def summary(report: Report) -> str:
 def concise(report: Report, out: TextIO) -> None:
     """Write one line per finding."""
     for f in report.findings:
-        out.write(f"{report.shown(f)}: {f.code} [{f.name}] {f.message}. {f.repair}\n")
+        out.write(f"{report.shown(f)}: {f.code} [{f.name}] {f.said}. {f.repair}\n")
 
 
 def full(report: Report, out: TextIO) -> None:
@@ -48,7 +48,7 @@ def full(report: Report, out: TextIO) -> None:
 def frame(report: Report, f: Finding) -> list[str]:
     """Return the lines that show a finding: place, source, caret, path, repair."""
     head = f"{_paint(report, 'place', report.shown(f))}: {_paint(report, 'code', f.code)}"
-    lines = [f"{head} [{f.name}] {f.message}"]
+    lines = [f"{head} [{f.name}] {f.said}"]
     source = report.sources.get(f.file)
     cell = source.cell(f.line) if source else None
     offset = f.line - cell[1] if cell else 0
@@ -82,7 +82,7 @@ def _rich(report: Report, out: TextIO) -> bool:
     console = Console(file=out, force_terminal=True, highlight=False, soft_wrap=True)
     for f in report.findings:
         head = Text.assemble(
-            (report.shown(f), "bold"), ": ", (f.code, "bold red"), f" [{f.name}] ", f.message
+            (report.shown(f), "bold"), ": ", (f.code, "bold red"), f" [{f.name}] ", f.said
         )
         console.print(head)
         source = report.sources.get(f.file)
