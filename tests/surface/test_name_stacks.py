@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import jax
+import jax.extend.source_info_util
 import pytest
 
 import fnarray
+import fnarray.extend
 
 
 def _names(lib):
