@@ -14,6 +14,7 @@ from .api.ffi_frame import address, call_typed, call_untyped, capsule
 from .control.callback import io_callback, pure_callback
 from .core.avals import ShapeDtypeStruct
 from .core.frozen import frozen
+from .errors import JaxRuntimeError
 
 __all__ = [
     "ffi_call",
@@ -162,8 +163,9 @@ def ffi_call(
     def call(*args: Any, **attrs: Any) -> Any:
         target = _targets.get(target_name)
         if target is None:
-            raise ValueError(
-                f"ffi_call: no target {target_name!r} is registered for the CPU, there are "
+            raise JaxRuntimeError(
+                f"ffi_call: NOT_FOUND: No FFI handler registered for {target_name} on the CPU: no "
+                f"target {target_name!r} is registered, there are "
                 f"{sorted(_targets)}. Register it by ffi.register_ffi_target."
             )
 

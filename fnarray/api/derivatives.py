@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, TypeVar, TypeVarTuple, cast, overload
 
 import numpy as np
@@ -15,18 +13,16 @@ from ..control.signature import Statics, argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
-from ..core.dtypes import float0
-from ..core.graph import ClosedGraph, structure
 from ..core.ref import Ref
 from ..core.source import JVP, TRANSPOSE, boundary, scoped, under
-from ..core.tangents import Undefined, Zero, chosen, differentiable, tangent_aval, with_zeros
+from ..core.tangents import Undefined, Zero, differentiable, tangent_aval
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import instantiate
-from ..transforms.derivative import Linear, linear_graph
 from ..transforms.derivative import jvp as jvp_flat
+from ..transforms.derivative import linear_graph
 from ..transforms.derivative import linearize as linearize_flat
 from ..transforms.transpose import backward
-from .pullback import VJP
+from .linear_maps import Derivative, Pull, Push, check_array, given_tangent, tangent_ref
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -93,17 +89,17 @@ def _path(value: Any, k: int) -> str:
     return f" at result{path}" if path else ""
 
 
-def check_array(x: Any, where: Callable[[], str]) -> None:
-    """Raise `TypeError` unless a value is an array or a number; ``where`` says what it is."""
-    if isinstance(x, Array):
-        return
-    try:
-        aval_of(x)
-    except TypeError as error:
-        raise TypeError(
-            f"{x!r} of type {type(x)} is not a valid fnarray type: it is {where()}. "
-            "Use arrays, numbers, and containers of them."
-        ) from error
+def without_refs(primals: tuple) -> tuple[tuple, dict[int, Any]]:
+    """Return arguments with a number that has no tangent in the place of each Ref, and the Refs.
+
+    They are by the number of their leaf. Which have tangents is known once the function ran.
+    """
+    given, spec = tree.flatten_spec(primals)
+    refs = {k: x for k, x in enumerate(given) if type(x) is Ref}
+    if not refs:
+        return primals, refs
+    numbers = [np.zeros((), bool) if k in refs else x for k, x in enumerate(given)]
+    return cast("tuple[Any, ...]", spec.unflatten(numbers)), refs
 
 
 def inputs(what: str, fun: Callable[..., Any], args: tuple, kwargs: dict) -> tuple[list, Any]:
@@ -111,6 +107,12 @@ def inputs(what: str, fun: Callable[..., Any], args: tuple, kwargs: dict) -> tup
     leaves, spec = tree.flatten_spec((args, kwargs))
     arrays = []
     for k, x in enumerate(leaves):
+        if type(x) is Ref:
+            raise ValueError(
+                f"{what} of {fun_text(fun)}: differentiated with respect to the argument "
+                f"{argument_paths(fun, args, kwargs)[k]}, a {x.aval}, whose gradient must lie in a "
+                "Ref, too: use vjp(...)[1].with_refs(gradient), or pass the value, ref[...]."
+            )
         check_array(x, lambda k=k: f"the argument {argument_paths(fun, args, kwargs)[k]} of {what}")
         arrays.append(as_array(x))
     return arrays, spec
@@ -120,35 +122,6 @@ def check_callable(what: str, fun: Any) -> None:
     """Raise `TypeError` for what should be a function and is none."""
     if not callable(fun):
         raise TypeError(f"{what}: Expected a callable value, got {fun!r} of type {type(fun)}.")
-
-
-def _given(
-    what: str, k: int, primal: ShapedArray, t: Any, misfit: type[Exception] = TypeError
-) -> Any:
-    """Return a tangent given by the user; raise the errors of one that does not fit."""
-    wanted = tangent_aval(primal)
-    dtype = getattr(t, "dtype", None)
-    if dtype is not None and np.dtype(dtype) == float0:
-        got = ShapedArray(np.shape(t), float0)
-    else:
-        check_array(t, lambda: f"tangent {k} of {what}")
-        got = aval_of(t)
-    if got.dtype != wanted.dtype:
-        raise misfit(
-            f"primal and tangent arguments to {what} do not match: dtypes must be equal, and of "
-            f"int or bool primals float0. Argument {k} has dtype {primal.dtype} and so expects "
-            f"tangent dtype {_dtype(wanted)}, but got {_dtype(got)}."
-        )
-    if got.shape != wanted.shape:
-        raise ValueError(
-            f"{what} called with different primal and tangent shapes: argument {k} has shape "
-            f"{wanted.shape} and its tangent {got.shape}."
-        )
-    return Zero(wanted) if wanted.dtype == float0 else as_array(t)
-
-
-def _dtype(aval: ShapedArray) -> str:
-    return "float0" if aval.dtype == float0 else aval.dtype.name
 
 
 def _check_active(xs: Sequence[Any], what: str) -> None:
@@ -231,7 +204,8 @@ def jvp(
     """
     check_callable("jvp", fun)
     _check_active((primals, tangents), "jvp")
-    leaves, spec = inputs("jvp", fun, tuple(primals), {})
+    numbers, refs = without_refs(tuple(primals))
+    leaves, spec = inputs("jvp", fun, numbers, {})
     given, t_spec = tree.flatten_spec((tuple(tangents), {}))
     if t_spec != spec or isinstance(primals, tuple) != isinstance(tangents, tuple):
         raise TypeError(
@@ -239,11 +213,13 @@ def jvp(
             f"tree structure {tree.structure(primals)} whereas tangents have tree "
             f"structure {tree.structure(tangents)}."
         )
+    moved = [(ref, tangent_ref("jvp", k, ref.aval.inner_aval, given[k])) for k, ref in refs.items()]
     given = [
-        _given("jvp", k, x.aval, t) for k, (x, t) in enumerate(zip(leaves, given, strict=True))
+        Zero(tangent_aval(x.aval)) if k in refs else given_tangent("jvp", k, x.aval, t)
+        for k, (x, t) in enumerate(zip(leaves, given, strict=True))
     ]
-    flat = Flat(fun, spec, "jvp", has_aux)
-    outs, duals = jvp_flat(under(JVP, flat), leaves, given, f"jvp({fun_name(fun)})")
+    flat = Flat(fun, spec, "jvp", has_aux, refs=refs)
+    outs, duals = jvp_flat(under(JVP, flat), leaves, given, f"jvp({fun_name(fun)})", moved)
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
     tangent = flat.out_spec.unflatten([instantiate(t) for t in duals])
     return (out, tangent, without_tracers(flat.aux)) if has_aux else (out, tangent)
@@ -300,7 +276,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         Tangents of the arguments to that of the result; what does not depend on the tangents has
         been computed, and is the leaves of ``fun_jvp``, a pytree. And ``aux``, where it has it.
     """
-    return _linearized("linearize", fun, primals, has_aux, _Push)
+    return _linearized("linearize", fun, primals, has_aux, Push)
 
 
 @overload
@@ -362,163 +338,22 @@ def vjp(
         derivatives of their own, are of dtype ``float0``. A pytree, whose leaves are the residuals;
         ``fun_vjp.with_refs`` adds cotangents to Refs. And ``aux``, where it has it.
     """
-    return _linearized("vjp", fun, primals, has_aux, _Pull)
+    return _linearized("vjp", fun, primals, has_aux, Pull)
 
 
 def _linearized(
-    what: str, fun: Callable[..., Any], primals: tuple, has_aux: bool, kind: type[_Derivative]
+    what: str, fun: Callable[..., Any], primals: tuple, has_aux: bool, kind: type[Derivative]
 ) -> tuple[Any, ...]:
     """Return a function's value, its derivative as the function wanted, and auxiliary data."""
     check_callable(what, fun)
-    given, spec = tree.flatten_spec(primals)
-    refs = {k: x for k, x in enumerate(given) if type(x) is Ref and what == "vjp"}
-    if refs:
-        # In the place of each a number that has no tangent, as the Ref has none.
-        numbers = [np.zeros((), bool) if k in refs else x for k, x in enumerate(given)]
-        primals = cast("tuple[Any, ...]", spec.unflatten(numbers))
-    leaves, spec = inputs(what, fun, primals, {})
+    numbers, refs = without_refs(primals)
+    leaves, spec = inputs(what, fun, numbers, {})
     flat = Flat(fun, spec, what, has_aux, refs=refs)
     name = f"{what}({fun_name(fun)})"
-    outs, linear = linearize_flat(under(JVP, flat), leaves, name, refs=tuple(refs.values()))
+    outs, linear = linearize_flat(under(JVP, flat), leaves, name, refs=refs)
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
     derivative = kind(fun, spec, flat.out_spec, leaves, linear).bound(linear, leaves)
     return (out, derivative, without_tracers(flat.aux)) if has_aux else (out, derivative)
-
-
-class _Derivative:
-    """A function's derivative at a point, without the residuals that belong to the point.
-
-    Bound to residuals by a `Partial` it is what users get: a function, and a pytree whose leaves
-    are the residuals, so that it can be returned from compiled functions and passed to them. It
-    equals those that compute the same.
-    """
-
-    what: str
-    __call__: Callable[..., Any]
-
-    def __init__(
-        self, fun: Callable[..., Any], in_spec: Any, out_spec: Any, leaves: Any, linear: Linear
-    ):
-        self.fun = fun
-        self.in_spec = in_spec
-        self.out_spec = out_spec
-        self.in_avals = tuple(x.aval for x in leaves)
-        self.linear = replace(linear, closed=ClosedGraph(linear.closed.jaxpr))
-
-    def bound(self, linear: Linear, primals: Sequence[Any]) -> tree.Partial:
-        """Return the function with its residuals."""
-        return tree.Partial(self, linear.closed.consts)
-
-    def at(self, residuals: Sequence[Any]) -> Linear:
-        """Return the linear function of residuals."""
-        closed = ClosedGraph(self.linear.closed.jaxpr, tuple(residuals))
-        return replace(self.linear, closed=closed)
-
-    @functools.cached_property
-    def _key(self) -> Any:
-        linear = self.linear
-        try:
-            program = structure(linear.closed.jaxpr)
-            hash(program)
-        except TypeError:  # a param has no hash
-            program = id(linear)
-        actives = linear.active_in, linear.active_out
-        return type(self), program, *actives, self.in_avals, self.in_spec, self.out_spec
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Derivative) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).what} of {fun_name(self.fun)}>"
-
-
-class _Push(_Derivative):
-    what = "linear function"
-
-    def __call__(self, residuals: Sequence[Any], *tangents: Any) -> Any:
-        given, spec = tree.flatten_spec((tangents, {}))
-        if spec != self.in_spec:
-            raise TypeError(
-                f"linearize: the linear function of {fun_text(self.fun)} takes tangents of "
-                f"structure {tree.PyTreeDef(self.in_spec.child(0))}, got "
-                f"{tree.structure(tangents)}."
-            )
-        given = [
-            _given("linearize's function", k, a, t, ValueError)
-            for k, (a, t) in enumerate(zip(self.in_avals, given, strict=True))
-        ]
-        linear = self.at(residuals)
-        duals = linear(chosen(linear.active_in, given))
-        return self.out_spec.unflatten([instantiate(t) for t in duals])
-
-
-class _Pull(_Derivative):
-    what = "vjp function"
-
-    def bound(self, linear: Linear, primals: Sequence[Any]) -> VJP:
-        """Return the function with its residuals, some of which are the primals."""
-        return VJP.of(self, linear.closed.consts, primals)
-
-    def __call__(
-        self, residuals: Sequence[Any], *given: Any, wanted: Sequence[bool] | None = None
-    ) -> Any:
-        if len(given) != 1:
-            raise TypeError(
-                f"vjp: the function that vjp returned for {fun_text(self.fun)} takes one "
-                f"cotangent, of the structure of its result, but got {len(given)} arguments."
-            )
-        cts, spec = tree.flatten_spec(given[0])
-        if spec != self.out_spec:
-            raise ValueError(
-                "unexpected tree structure: the argument to the function that vjp returned for "
-                f"{fun_text(self.fun)} must have the structure of its result, "
-                f"{tree.PyTreeDef(self.out_spec)}, but got {tree.PyTreeDef(spec)}."
-            )
-        linear = self.at(residuals)
-        cts = [
-            _cotangent(self.fun, k, a, c)
-            for k, (a, c) in enumerate(zip(linear.out_avals, cts, strict=True))
-        ]
-        found = cotangents(backward_of(linear, cts, wanted), self.in_avals, linear)
-        return self.in_spec.unflatten(found)[0]
-
-
-def _cotangent(fun: Callable[..., Any], k: int, out: ShapedArray, ct: Any) -> Any:
-    wanted = tangent_aval(out)
-    if wanted.dtype == float0:
-        return Zero(wanted)
-    check_array(ct, lambda: f"cotangent {k} of {fun_text(fun)}")
-    got = aval_of(ct)
-    if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
-        raise ValueError(
-            "unexpected fnarray type (shape or dtype) for the argument of the function that vjp "
-            f"returned for {fun_text(fun)}: got {got.str_short().lstrip('~')}, but expected "
-            f"{wanted.str_short().lstrip('~')}, as the corresponding output is."
-        )
-    return as_array(ct)
-
-
-def backward_of(
-    linear: Linear, cts: Sequence[Any], wanted: Sequence[bool] | None = None
-) -> list[Any]:
-    """Return the cotangents of a linear function's active inputs for those of all results.
-
-    Those of inputs that are not ``wanted`` are zeros.
-    """
-    graph = linear.closed.jaxpr
-    operands = [Undefined(a) for a in graph.in_avals]
-    asked = None if wanted is None else chosen(linear.active_in, wanted)
-    given = chosen(linear.active_out, cts)
-    with scoped(TRANSPOSE):
-        return backward(graph, linear.closed.consts, operands, given, asked)
-
-
-def cotangents(found: Sequence[Any], in_avals: Sequence[ShapedArray], linear: Linear) -> list[Any]:
-    """Return a cotangent for every input, zeros for the inactive."""
-    return [instantiate(ct) for ct in with_zeros(linear.active_in, found, in_avals)]
 
 
 @boundary

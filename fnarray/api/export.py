@@ -130,11 +130,11 @@ class Exported:
 
     def in_shardings_jax(self, mesh: Any) -> tuple[NamedSharding | None, ...]:
         """Return how arguments are said to be cut, on a mesh with the axes that they name."""
-        return on_mesh(self._program.in_places, mesh)
+        return on_mesh(self._program.in_places or [None] * len(self.in_avals), mesh)
 
     def out_shardings_jax(self, mesh: Any) -> tuple[NamedSharding | None, ...]:
         """Return how the types of results are cut, on a mesh with the axes that they name."""
-        return on_mesh(self._program.out_places, mesh)
+        return on_mesh(self._program.out_places or [None] * len(self.out_avals), mesh)
 
     @property
     def module_kept_var_idx(self) -> tuple[int, ...]:
@@ -284,7 +284,8 @@ class Exported:
                 "Python functions cannot be kept."
             )
         written = program._asdict()
-        if self.nr_devices == 1:  # as those were before that places were written
+        # Where nothing is said they are as those were before that places were written.
+        if not any((*program.in_places, *program.out_places)):
             del written["in_places"], written["out_places"]
         return {
             **written,
@@ -448,8 +449,8 @@ def _exported(
         data,
         any(rules for _, rules in plain),
         unchecked,
-        places_said(getattr(x, "placement", getattr(x, "sharding", None)) for x in leaves),
-        places_said(getattr(a, "sharding", None) for a in t.out_avals),
+        places_said(fun, "in_shardings", in_tree.unflatten(leaves)[0], leaves),
+        places_said(fun, "out_shardings", t.out_tree.unflatten(t.out_avals), t.out_avals),
     )
     made = Exported(program, in_tree, t.out_tree, fun)
     if scope is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ..config import config
@@ -16,6 +16,7 @@ from ..core.dims import SymbolicScope, is_choice, is_symbolic_dim, value
 from ..errors import ShapeError
 from ..runtime.spec import NamedSharding, PartitionSpec
 from .generalize import formulas
+from .resharding import shardings_for
 from .sizes import Shapes, given
 
 __all__: list[str] = []
@@ -101,12 +102,21 @@ def _named(tracer: Any, spec: Any) -> Any:
     return given(tracer, getattr(spec, "shape", ()))
 
 
-def places_said(shardings: Iterable[Any]) -> list[Any]:
-    """Return as data how arrays are said to be cut, None where nothing is said."""
+def places_said(fun: Any, option: str, x: Any, leaves: Sequence[Any]) -> list[Any]:
+    """Return as data how leaves of a tree are said to be cut, None where nothing is said.
+
+    What the compiled function's ``option`` says comes before the leaves' own shardings, and may be
+    that they are not cut.
+    """
+    where = fun._options.get(option)
+    own = [getattr(leaf, "placement", getattr(leaf, "sharding", None)) for leaf in leaves]
+    wanted = None if where is None else shardings_for(f"export {option}", where, x)
     found: list[Any] = []
-    for s in shardings:
+    s: Any
+    for s in own if wanted is None else wanted:
         names = s.spec.names() if isinstance(s, NamedSharding) else ()
-        said = any(names) and all(isinstance(n, str) for group in names for n in group)
+        said = isinstance(s, NamedSharding) and (wanted is not None or any(names))
+        said = said and all(isinstance(n, str) for group in names for n in group)
         found.append(
             [list(map(list, s.mesh.shape_tuple)), list(map(list, names))] if said else None
         )

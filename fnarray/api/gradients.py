@@ -17,16 +17,9 @@ from ..core.tangents import differentiable
 from ..ops.kit.calls import full
 from ..ops.kit.canonical import as_array
 from ..transforms.derivative import linearize as linearize_flat
-from .derivatives import (
-    Flat,
-    backward_of,
-    check_callable,
-    cotangents,
-    inputs,
-    vjp,
-    without_tracers,
-)
+from .derivatives import Flat, check_callable, inputs, vjp, without_tracers
 from .jit import jit
+from .linear_maps import backward_of, cotangents
 
 P = ParamSpec("P")
 R = TypeVar("R")

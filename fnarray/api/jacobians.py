@@ -13,8 +13,9 @@ from ..core.dtypes import float0
 from ..ops.kit.calls import convert, full, moveaxis, reshape
 from ..ops.kit.canonical import as_array
 from .batching import vmap
-from .derivatives import check_array, check_callable, jvp, vjp
+from .derivatives import check_callable, jvp, vjp
 from .gradients import check_input, check_output, checked_argnums, partial_in, selected
+from .linear_maps import check_array
 
 P = ParamSpec("P")
 #: As in `gradients`: the bound lets a lambda, whose argument has no type, do with it what it likes.

@@ -9,6 +9,7 @@ from typing import Any
 from ..core import tree
 from ..core.ref import AbstractRef, Ref
 from ..core.tree import register_dataclass, register_pytree_node
+from ..ops.kit.calls import full
 
 __all__ = ["VJP", "DidntWant", "DontWant", "GradRef", "GradValue"]
 
@@ -107,7 +108,10 @@ class VJP(tree.Partial):
         ----------
         *wanted : pytrees
             Of the structure of the arguments: for each a Ref of its shape and dtype, to which its
-            cotangent is added, or ``ad.GradValue()`` or ``ad.DontWant()``.
+            cotangent is added, or ``ad.GradValue()`` or ``ad.DontWant()``. Of an argument that is a
+            Ref, what it holds is taken as the cotangent of what the function leaves in the
+            argument, and replaced with that of what the function found there: if it only reads,
+            its cotangent is added as well.
 
         Returns
         -------
@@ -126,13 +130,15 @@ class VJP(tree.Partial):
                 "with_refs: what is wanted must have the structure of the arguments, "
                 f"{tree.PyTreeDef(self.func.in_spec.child(0))}, got {tree.structure(wanted)}."
             )
-        for given, x in zip(self.func.in_avals, found, strict=True):
+        for k, (given, x) in enumerate(zip(self.func.in_avals, found, strict=True)):
             aval = given.update(weak_type=False)
             fits = (x.shape, x.dtype) == (aval.shape, aval.dtype) if isinstance(x, Ref) else True
-            if not fits or not isinstance(x, Ref | GradValue | DontWant):
+            held = isinstance(x, GradValue) and k in self.func.linear.refs
+            if not fits or held or not isinstance(x, Ref | GradValue | DontWant):
                 raise ValueError(
                     f"with_refs: the cotangent of an argument {aval.str_short()} goes to a "
-                    f"{AbstractRef(aval)}, ad.GradValue() or ad.DontWant(), got {x!r}."
+                    f"{AbstractRef(aval)}, ad.GradValue() (but not of a Ref's) or ad.DontWant(), "
+                    f"got {x!r}."
                 )
         return tree.Partial(_Accumulate(self.func), self.residuals(), found)
 
@@ -152,13 +158,22 @@ class _Accumulate:
 
     def __call__(self, residuals: Sequence[Any], wanted: Sequence[Any], ct: Any) -> Any:
         asked = [not isinstance(x, DontWant) for x in wanted]
-        found = self.pull(residuals, ct, wanted=None if all(asked) else asked)
+        # A Ref has the cotangent of what is left in it before, and of what was in it after.
+        left = [
+            wanted[k][...] if isinstance(wanted[k], Ref) else full(aval, 0)
+            for k, aval in self.pull.linear.refs.items()
+        ]
+        found = self.pull(residuals, ct, wanted=None if all(asked) else asked, left=left)
         cts = self.pull.in_spec.flatten_up_to((found, {}))
-        return self.pull.in_spec.unflatten(map(_put, wanted, cts))[0]
+        held = (k in self.pull.linear.refs for k in range(len(cts)))
+        return self.pull.in_spec.unflatten(map(_put, wanted, cts, held))[0]
 
 
-def _put(wanted: Any, ct: Any) -> Any:
+def _put(wanted: Any, ct: Any, held: bool) -> Any:
     if isinstance(wanted, Ref):
-        wanted.addupdate(ct)
+        if held:
+            wanted[...] = ct
+        else:
+            wanted.addupdate(ct)
         return GradRef()
     return DidntWant() if isinstance(wanted, DontWant) else ct

@@ -92,7 +92,7 @@ def shardings_for(
         ) from None
     for one in spread:
         if not is_where(one):
-            raise TypeError(
+            raise ValueError(
                 f"{what}: device must be a Device of fnarray.devices(), a Sharding, a "
                 f"PartitionSpec or None, got {one!r}."
             )

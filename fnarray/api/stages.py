@@ -213,7 +213,7 @@ class Lowered(_Stage):
         number = 0 if self._gpu is None else self._gpu.id
         return executable_on_gpu(self._traced.closed, number, shown=True)
 
-    def as_text(self, dialect: str | None = None) -> str:
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the program as text.
 
         Parameters
@@ -222,6 +222,8 @@ class Lowered(_Stage):
             The emitted Python source, that for a GPU with its launches, the same as a file that
             needs the package of that name alone, the graph, or the schedule in words. By default
             the source for where the program is to run.
+        debug_info : bool
+            Accepted for compatibility: the text names the user's lines.
 
         Raises
         ------
@@ -307,7 +309,7 @@ class CompiledAhead(_Stage):
         self._lowered = lowered
         self.kernels = built_for(lowered._on_gpu, target)
 
-    def as_text(self, dialect: str | None = None) -> str:
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the kernels and launches as Python source, or the kernels as ``"ptx"``."""
         if dialect == "ptx":
             return "\n\n".join(assembly_for(self._lowered._on_gpu, self.target))

@@ -34,9 +34,9 @@ class RulesOfRefs:
             "grad",
             f"custom_vjp of {self.fun}",
             "it takes a Ref, and is in a graph that can only be differentiated as a whole: of a "
-            "loop over rows of a Ref, of a branch that is chosen by a traced value, or of a "
-            "program that was traced apart, as make_jaxpr does. Loop over indices, and hand the "
-            "whole Ref to the function; or differentiate inside of what is traced.",
+            "branch that is chosen by a traced value, of a while_loop, or of a program that was "
+            "traced apart, as make_jaxpr does. Differentiate inside of what is traced, or loop "
+            "with scan.",
         )
 
 

@@ -14,7 +14,7 @@ from ..core.avals import ShapedArray
 from ..core.forms import Scan, Watch
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
-from ..core.ref import AbstractRef, Ref, check_distinct
+from ..core.ref import AbstractRef, Ref, check_distinct, row_of
 from ..core.source import boundary, user_source
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
@@ -157,7 +157,7 @@ def scan(
 
     name = parameter_name(f, 0, "carry")
     start, body = settle("scan", f, init, trace, name=name, carried=lambda pair: pair.child(0))
-    if length and runs_in_place(body) and not any(type(x) is Ref for x in leaves):
+    if length and runs_in_place(body):
         with admit(f, "scan"):
             init = tree.structure(init).unflatten(start)
             return _scan_in_python(f, init, xs, length, bool(reverse), watch)
@@ -378,9 +378,13 @@ def _scan_in_python(
     carry, rows = init, []
     turns = range(length)
     for i in ticking(watch, reversed(turns) if reverse else turns):
-        carry, y = f(carry, tree.map(lambda x, i=i: index_in_dim(x, i, keepdims=False), xs))
+        carry, y = f(carry, tree.map(lambda x, i=i: _turn_of(x, i), xs))
         rows.append(y)
     return carry, stack(rows[::-1] if reverse else rows)
+
+
+def _turn_of(x: Any, i: int) -> Any:
+    return row_of(x, i) if type(x) is Ref else index_in_dim(x, i, keepdims=False)
 
 
 def stack(rows: Sequence[Any]) -> Any:

@@ -107,6 +107,21 @@ class Graph:
 
     __repr__ = __str__
 
+    def pretty_print(self, **options: Any) -> str:
+        """Return the text, with what `graph_text` may show beside it.
+
+        Parameters
+        ----------
+        source_info, name_stack : bool
+            Whether to show where each equation is from, and the labels of `named_scope` around it.
+        print_shapes : bool
+        use_color, print_effects, custom_pp_eqn_rules : bool
+            Accepted for compatibility: there is one text.
+        """
+        for name in ("use_color", "print_effects", "custom_pp_eqn_rules"):
+            options.pop(name, None)
+        return graph_text(self, **options)
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the text, and, folded, the user's line behind each equation."""
         rows = "".join(
@@ -153,6 +168,10 @@ class ClosedGraph:
 
     def __str__(self) -> str:
         return str(self.jaxpr)
+
+    def pretty_print(self, **options: Any) -> str:
+        """Return the text of the graph: see `Graph.pretty_print`."""
+        return self.jaxpr.pretty_print(**options)
 
     __repr__ = __str__
 

@@ -54,9 +54,9 @@ def convert(x: Any, dtype: Any, weak_type: bool) -> Any:
     return _bound("convert")(x, dtype, weak_type)
 
 
-def graph_text(graph: Graph) -> str:
+def graph_text(graph: Graph, **options: Any) -> str:
     """Return a graph as text."""
-    return _bound("graph_text")(graph)
+    return _bound("graph_text")(graph, **options)
 
 
 def eqn_text(eqn: Any) -> str:

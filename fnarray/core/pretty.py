@@ -101,7 +101,12 @@ def _with_notes(lines: list[str], notes: dict[int, list[str]]) -> Iterator[str]:
 
 
 def graph_text(
-    graph: Graph, *, source_info: bool = False, print_shapes: bool = True, width: int = 80
+    graph: Graph,
+    *,
+    source_info: bool = False,
+    print_shapes: bool = True,
+    name_stack: bool = False,
+    width: int = 80,
 ) -> str:
     """Return the text of a graph, as JAX would print the same program.
 
@@ -114,11 +119,13 @@ def graph_text(
         Whether to show, beside each equation, the line of the user's code it comes from.
     print_shapes : bool
         Whether to show dtypes and shapes where variables are bound.
+    name_stack : bool
+        Whether to show, beside each equation, the labels around it within its graph, in brackets.
     width : int
         Columns a line should keep to; long items and their operands may exceed them.
     """
     shared = _shared_graphs(graph)
-    printer = _Printer(shared, source_info, print_shapes)
+    printer = _Printer(shared, source_info, print_shapes, name_stack)
     read = {a for atoms in (graph.outvars, *(e.invars for e in graph.eqns)) for a in atoms}
     printer.names |= {v: "_" for e in graph.eqns for v in e.outvars if v not in read}
     lets = [("let ", n, " = ", printer.spell(g), " in", Break(" ")) for g, n in shared.items()]
@@ -144,8 +151,15 @@ def hiding(*always: str, **trivial: Any) -> Callable[[dict[str, Any]], dict[str,
 class _Printer:
     """Documents of graphs and their parts, and the names of variables given so far."""
 
-    def __init__(self, shared: dict[Graph, str], source_info: bool, print_shapes: bool):
+    def __init__(
+        self,
+        shared: dict[Graph, str],
+        source_info: bool,
+        print_shapes: bool,
+        name_stack: bool = False,
+    ):
         self.shared = shared
+        self.name_stack = name_stack
         self.source_info = source_info
         self.print_shapes = print_shapes
         self.names: dict[Var, str] = {}
@@ -165,7 +179,9 @@ class _Printer:
         params = _shown(eqn)
         if {"name", "jaxpr"} <= params.keys():
             self.share_names(params["jaxpr"], eqn)
-        note = Note(eqn.source) if self.source_info and eqn.source is not UNKNOWN else ()
+        note: Doc = Note(eqn.source) if self.source_info and eqn.source is not UNKNOWN else ()
+        if self.name_stack:
+            note = note, Note(f"[{eqn.source.scope}]")
         results = (self.binders(eqn.outvars), " = ", note) if eqn.outvars else ()
         first = "name" if any(map(_graphs_in, params.values())) else None
         order = sorted(params, key=lambda p: (p != first, p))

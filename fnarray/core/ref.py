@@ -91,7 +91,7 @@ class Ref:
     argument or be closed over it; they cannot return it.
     """
 
-    __slots__ = ("__weakref__", "_shared", "_value", "aval", "home", "origin")
+    __slots__ = ("__weakref__", "_base", "_shared", "_value", "_written", "aval", "home", "origin")
 
     def __init__(self, home: Trace | None, value: Array, origin: Source | str, *, shared: bool):
         self.home = home
@@ -100,6 +100,10 @@ class Ref:
         self._value: Array | None = value
         # Whether an array that somebody holds lies in the same memory.
         self._shared = shared
+        # Whether the value was replaced, by one that JAX's Refs show without its weak type.
+        self._written = False
+        # Of a row: the Ref that it is one of, and which.
+        self._base: tuple[Ref, int] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -132,9 +136,12 @@ class Ref:
         return self.shape[0]
 
     def __repr__(self) -> str:
+        if self._base is not None and self.home is state.trace:
+            return repr(value_of(self)).replace("Array", "Ref", 1)
         if self._value is None or self.home is not None:
             return f"{self.aval}" + (" (frozen)" if self._value is None else "")
-        return repr(self._value).replace("Array", "Ref", 1)
+        text = repr(self._value).replace("Array", "Ref", 1)
+        return text.replace(", weak_type=True)", ")") if self._written else text
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
@@ -155,6 +162,7 @@ class Ref:
         value = value_of(self)
         if is_whole(index):
             self._shared |= self.home is state.trace
+            self._written &= self.home is not state.trace
             return value
         part = value[place(self.aval, self.shape, index).index]
         if type(part) is ArrayImpl and np.may_share_memory(part._data, value._data):  # type: ignore[attr-defined]
@@ -185,7 +193,7 @@ class Ref:
     def _write(self, path: tuple[Any, ...], name: str, x: Any) -> None:
         """Set, or add to, what lies at a path of indices."""
         x = _fitting(self, x, "set" if name == "set" else "addupdate")
-        if state.trace is None and self.home is None and len(path) == 1:
+        if state.trace is None and self.home is self._base is None and len(path) == 1:
             at = place(self.aval, self.shape, () if is_whole(path[0]) else path[0])
             if at.static and not (name == "set" and is_whole(path[0])):
                 check_shape(self.aval, at.shape, x, name)
@@ -202,7 +210,12 @@ class Ref:
                 f"traced at {user_source()}. Freeze it where it was made; here, read it: ref[...]."
             )
         value = value_of(self)
-        self._value = None
+        if self.home is None:
+            # Nothing is traced: the order of what is done is that of the program, and the Ref goes
+            # on, with a copy as soon as it is written.
+            self._shared = True
+        else:
+            self._value = None
         return value
 
     # ---- what is asked of the array that lies there ----
@@ -242,6 +255,10 @@ class Ref:
 
     def give(self, data: np.ndarray, *, shared: bool = False) -> None:
         """Let the Ref lie in other memory."""
+        if self._base is not None:
+            base, k = self._base
+            base.taken()[k] = data
+            return
         self._value = ArrayImpl(data, self.aval.inner_aval)
         self._shared = shared
 
@@ -326,6 +343,9 @@ def value_of(ref: Any) -> Array:
         It is frozen.
     """
     trace = state.trace
+    if ref._base is not None:
+        base, k = ref._base
+        return base[k]
     if ref.home is not trace:
         if trace is None:
             raise _leaked(ref)
@@ -337,10 +357,14 @@ def value_of(ref: Any) -> Array:
 
 def store(ref: Ref, value: Array) -> None:
     """Give a Ref another value in the trace in progress, of the same shape and dtype."""
+    if ref._base is not None:
+        base, k = ref._base
+        base[k] = value
+        return
     value, trace = _as_weak(ref, value), state.trace
     if ref.home is trace:
         value_of(ref)  # raises, where it is frozen
-        ref._value, ref._shared = value, True
+        ref._value, ref._shared, ref._written = value, True, True
     elif trace is None:
         raise _leaked(ref)
     else:
@@ -364,6 +388,16 @@ def described(ref: Ref) -> str:
 def local(trace: Trace, tracer: JitTracer) -> Ref:
     """Return the Ref that stands for one among the arguments of a function that is traced."""
     return Ref(trace, tracer, f"passed in as {tracer.where_from()}", shared=False)
+
+
+def row_of(ref: Ref, k: int) -> Ref:
+    """Return a Ref of what lies at an index of the first axis: to write one is to write the other.
+
+    Where programs run op by op it is what a turn of a loop over rows takes.
+    """
+    row = Ref(ref.home, ref[k], ref.origin, shared=True)
+    row._base, row._value = (ref, k), None
+    return row
 
 
 def check_distinct(name: str, where: str, operands: Sequence[Any], captured: int) -> None:
@@ -460,7 +494,10 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 
 def freeze(ref: Ref) -> Array:
-    """Return the last value of a Ref, which cannot be used after it.
+    """Return the last value of a Ref, which the function that is traced cannot use after it.
+
+    Where nothing is traced the Ref can be used as before, and the array that is returned stays
+    what it is.
 
     Raises
     ------

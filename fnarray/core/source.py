@@ -124,20 +124,30 @@ class scoped:  # noqa: N801, as `located`
         _told.stack = self.saved
 
 
-class unlabelled(located):  # noqa: N801
+class relabelled(located):  # noqa: N801
+    """Label the operations of a block with these labels, in the place of those that are around."""
+
+    __slots__ = ("stack",)
+
+    def __init__(self, stack: Stack):
+        super().__init__(None)
+        self.stack = stack
+
+    def __enter__(self) -> None:
+        source = _told.source
+        self.saved = source, _told.stack
+        _told.stack = self.stack
+        if source is not None:
+            _told.source = source.labelled(self.stack)
+
+
+class unlabelled(relabelled):  # noqa: N801
     """Begin a graph: what is around it labels the equation that it is in, or nothing."""
 
     __slots__ = ()
 
     def __init__(self):
-        super().__init__(None)
-
-    def __enter__(self) -> None:
-        source = _told.source
-        self.saved = source, _told.stack
-        _told.stack = ()
-        if source is not None:
-            _told.source = source.labelled(())
+        super().__init__(())
 
 
 def labels() -> Stack:

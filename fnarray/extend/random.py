@@ -15,13 +15,13 @@ import numpy as np
 from .. import lax
 from ..api.batching import vmap
 from ..core.array import Array
-from ..core.dtypes import is_integer, uint32
+from ..core.dtypes import uint32
 from ..ops.kit.canonical import as_array
 from ..ops.kit.registry import registry
 from ..ops.random_bits import UINT
 from ..ops.random_bits import threefry2x32 as _threefry2x32
 from ..random._generators import GENERATORS, Generator
-from ..random._keys import PRNGKeyArray, check_impl, wrap
+from ..random._keys import PRNGKeyArray, check_impl, words_of_seeds, wrap
 
 __all__ = [
     "define_prng_impl",
@@ -144,11 +144,7 @@ def random_seed(seeds: Any, impl: Any) -> PRNGKeyArray:
         A seed is no integer.
     """
     impl = check_impl(impl)
-    # A Python integer has 64 bits first: hashes of Python objects are seeds too.
-    seeds = as_array(np.int64(seeds) if isinstance(seeds, int) else seeds)
-    if not is_integer(seeds.dtype):
-        raise TypeError(f"random_seed: seeds must be integers, got {seeds.aval.str_short()}.")
-    return wrap(GENERATORS[impl].seed(seeds), impl)
+    return wrap(words_of_seeds("random_seed", seeds, impl), impl)
 
 
 def seed_with_impl(impl: Any, seed: Any) -> PRNGKeyArray:

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..api.tracing import named_scope as extend_name_stack
-from ..core.lazy import absent
 from ..core.source import Source as SourceInfo
-from ..core.source import exclude, located, user_source
+from ..core.source import Transform, exclude, located, relabelled, scoped, user_source
 
 __all__ = [
     "NameStack",
@@ -20,7 +19,10 @@ __all__ = [
     "new_name_stack",
     "new_source_info",
     "register_exclusion",
+    "reset_name_stack",
+    "set_name_stack",
     "summarize",
+    "transform_name_stack",
     "user_context",
 ]
 
@@ -73,11 +75,16 @@ def user_context(source: SourceInfo | None, **settings: Any) -> Iterator[None]:
         yield
 
 
-__getattr__ = absent(
-    __name__,
-    {
-        "names are those of the blocks of named_scope around": """
-            reset_name_stack set_name_stack transform_name_stack
-        """,
-    },
-)
+def set_name_stack(name_stack: str) -> relabelled:
+    """Let names be those given, for the duration of the block."""
+    return relabelled(tuple(filter(None, name_stack.split("/"))))
+
+
+def reset_name_stack() -> relabelled:
+    """Let there be no names, for the duration of the block."""
+    return relabelled(())
+
+
+def transform_name_stack(name: str) -> scoped:
+    """Put a transform around the names of the block: ``vmap(layer)``."""
+    return scoped(Transform(name))

@@ -94,6 +94,8 @@ def array(
         For strings, dicts and other objects.
     ValueError
         For None, or lists of uneven lengths.
+    NotImplementedError
+        For order "F": arrays have no layout.
     OverflowError
         For a Python int outside the dtype.
     """
@@ -101,7 +103,9 @@ def array(
         where = device if out_sharding is None else out_sharding
         return cut_as(where, array, object, dtype, copy, order, ndmin)
     if order not in (None, "K", "A", "C"):
-        raise ValueError(f"numpy.array: order must be 'K', 'A', 'C' or None, got {order!r}.")
+        raise NotImplementedError(
+            f"numpy.array: only implemented for order 'K', 'A', 'C' or None, got {order!r}."
+        )
     check_kept("numpy.array", object, dtype)
     out = _array(object, None if dtype is None else canonicalize_dtype(dtype))
     if state.stages_bools and state.trace is not None and isinstance(object, bool | np.bool_):

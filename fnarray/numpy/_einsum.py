@@ -14,9 +14,8 @@ from ..core.dtypes import as_dtype, bool_, canonicalize_dtype, dtype_and_weak, l
 from ..core.eager import replayed
 from ..core.hooks import cut_as
 from ..ops.kit.calls import convert
-from ._join import refuse_out
 from ._products import contract, diagonal
-from ._promote import operands, promote_dtypes
+from ._promote import no_out, operands, promote_dtypes
 from ._shape import moveaxis
 
 __all__ = ["einsum", "einsum_path"]
@@ -70,7 +69,7 @@ def einsum(
             preferred_element_type=preferred_element_type,
             _dot_general=_dot_general,
         )
-    refuse_out("einsum", out)
+    no_out("einsum", out)
     spec, arrays = _parse(subscripts, operands_)
     arrays = operands("einsum", *arrays)
     shapes = tuple(np.shape(x) for x in arrays)

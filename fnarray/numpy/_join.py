@@ -16,7 +16,7 @@ from ..core.dtypes import as_dtype, canonicalize_dtype
 from ..core.eager import replayed
 from ..ops.kit.canonical import as_array
 from ..ops.kit.moves import moving
-from ._promote import promote_dtypes
+from ._promote import no_out, promote_dtypes
 from ._shape import (
     array_of,
     atleast_1d,
@@ -106,7 +106,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     ValueError
         For no arrays, different shapes, or an axis out of range.
     """
-    refuse_out("stack", out)
+    no_out("stack", out)
     found = _common("stack", arrays, dtype)
     if any(x.shape != found[0].shape for x in found):
         raise ValueError(
@@ -114,12 +114,6 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
         )
     axis = axis_of("stack", axis, found[0].ndim + 1)
     return lax.concatenate([expand_dims(x, axis) for x in found], axis)
-
-
-def refuse_out(name: str, out: Any) -> None:
-    """Raise `TypeError` for an ``out`` argument: arrays are immutable."""
-    if out is not None:
-        raise TypeError(f"numpy.{name}: out must be None: arrays are immutable. Use the result.")
 
 
 def _raised(name: str, tup: Any, grow: Callable[..., Any]) -> list[Array]:

@@ -590,6 +590,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 def angle(z: Any, deg: bool = False) -> Array:
     """Angle of complex numbers in the plane, in radians, or degrees with ``deg``."""
     z = as_array(as_operand("angle", z))
-    z = convert(z, z.dtype)
+    if not is_complex(z.dtype):
+        # As if it were complex, of which the narrowest has parts of 32 bits.
+        dtype = to_inexact(z.dtype)
+        z = convert(z, float32 if dtype.itemsize < 4 else dtype, False)
     out = arctan2(imag(z), real(z))
     return rad2deg(out) if deg else out

@@ -65,8 +65,10 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
 
     Raises
     ------
+    NotImplementedError
+        For an unknown mode.
     ValueError
-        For an unknown mode, options that it does not have, or negative widths.
+        For options that it does not have, or negative widths.
     TypeError
         For widths that are not concrete integers.
     """
@@ -75,7 +77,9 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
     if callable(mode):
         return _by_function(a, widths, mode, kwargs)
     if mode not in _OPTIONS:
-        raise ValueError(f"numpy.pad: unknown mode {mode!r}: use one of {', '.join(_OPTIONS)}.")
+        raise NotImplementedError(
+            f"Unimplemented padding mode {mode!r} for numpy.pad: use one of {', '.join(_OPTIONS)}."
+        )
     if unknown := kwargs.keys() - _OPTIONS[mode].keys():
         raise ValueError(f"numpy.pad: mode {mode!r} has no option {', '.join(sorted(unknown))}.")
     options = _OPTIONS[mode] | kwargs

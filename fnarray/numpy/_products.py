@@ -31,8 +31,8 @@ from ..core.trace import Tracer
 from ..errors import ShapeError
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
-from ._join import refuse_out, stack
-from ._promote import operands, promote_dtypes, promote_dtypes_numeric
+from ._join import stack
+from ._promote import no_out, operands, promote_dtypes, promote_dtypes_numeric
 from ._shape import array_of, axes_of, axis_of, moveaxis, ravel
 
 __all__ = [
@@ -349,7 +349,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 @replayed
 def outer(a: Any, b: Any, out: None = None) -> Array:
     """Multiply each element of ``a`` by each of ``b``, both flattened."""
-    refuse_out("outer", out)
+    no_out("outer", out)
     a, b = (ravel(array_of("outer", x, i)) for i, x in enumerate((a, b)))
     return product("outer", a, "i", b, "j", "ij", None, None)
 
@@ -526,7 +526,7 @@ def trace(
     ValueError
         For an array of fewer than two axes.
     """
-    refuse_out("trace", out)
+    no_out("trace", out)
     a = array_of("trace", a)
     if a.ndim < 2:
         raise ValueError(f"numpy.trace: a must have at least 2 axes, got shape {a.shape}.")

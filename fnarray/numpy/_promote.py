@@ -55,11 +55,12 @@ def operands(name: str, *args: Any) -> list[Any]:
     return [as_operand(name, x, i) for i, x in enumerate(args)]
 
 
-def no_out(name: str, out: Any) -> None:
-    """Refuse an ``out`` argument."""
+def no_out(name: str, out: Any, error: type[Exception] = NotImplementedError) -> None:
+    """Raise an error, of JAX's class, for an ``out`` argument: arrays are immutable."""
     if out is not None:
-        raise ValueError(
-            f"numpy.{name}: out must be None, as arrays are immutable. Use the result."
+        raise error(
+            f"The 'out' argument to jnp.{name} is not supported: out must be None, as arrays are "
+            "immutable. Use the result."
         )
 
 
@@ -123,8 +124,8 @@ def _tell_of_ranks(name: str, shapes: list[tuple[int, ...]], mode: str) -> None:
             f"shapes {listed} and with the config option numpy_rank_promotion='raise'. {repair}"
         )
     warnings.warn(
-        f"numpy.{name}: operands of shapes {listed} have different ranks, "
-        f"and numpy_rank_promotion is {mode!r}. {repair}",
+        f"numpy.{name}: Following NumPy automatic rank promotion for {name} on shapes {listed}, "
+        f"which the config option numpy_rank_promotion={mode!r} tells of. {repair}",
         stacklevel=5,
     )
 

@@ -118,7 +118,7 @@ def _quantile(
     *,
     skip_nan: bool,
 ) -> Array:
-    no_out(name, out)
+    no_out(name, out, ValueError)
     if method not in _METHODS:
         raise ValueError(f"numpy.{name}: method must be one of {_METHODS}, got {method!r}.")
     if weights is not None and method != "inverted_cdf":

@@ -79,7 +79,8 @@ def repeat(
     if counts.ndim > 1 or (counts.ndim and counts.shape[0] not in (1, n)):
         raise ValueError(_repeats_misfit(counts.shape, n))
     if counts.size and counts.min() < 0:
-        raise ValueError(f"numpy.repeat: repeats must not be negative, got {counts.min()}.")
+        kind = ValueError if counts.ndim else TypeError
+        raise kind(f"numpy.repeat: repeats must not be negative, got {counts.min()}.")
     if counts.size == 1 and total_repeat_length is None:
         return _repeat_each(a, int(counts.reshape(())), axis)
     places = np.repeat(np.arange(n), counts)

@@ -21,9 +21,8 @@ from ..ops.select import picked
 from ._at import IndexUpdateHelper
 from ._indexing import PLACES, within
 from ._indexing import take as take_index
-from ._join import refuse_out
 from ._promote import broadcast_to as stretch
-from ._promote import operands, promote_dtypes
+from ._promote import no_out, operands, promote_dtypes
 from ._select import as_condition, choose_where
 from ._shape import along, array_of, axis_of, concrete, ravel, sequence_of
 from ._sorting import index_dtype
@@ -169,13 +168,18 @@ def where(
 
     Raises
     ------
+    TypeError
+        For one of ``x`` and ``y``.
     ValueError
-        For one of ``x`` and ``y``, or for ``size`` beside them.
+        For ``size`` beside them.
     """
     if x is None and y is None:
         return nonzero(array_of("where", condition), size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("numpy.where: give both x and y, or neither.")
+        raise TypeError(
+            "numpy.where requires ndarray or scalar arguments, got <class 'NoneType'> at position "
+            f"{1 if x is None else 2}: give both x and y, or neither."
+        )
     if size is not None or fill_value is not None:
         raise ValueError("numpy.where: size and fill_value go with a condition alone.")
     return choose_where(condition, x, y)
@@ -249,7 +253,7 @@ def take(
     ValueError
         For an unknown mode, ``"raise"`` included: results cannot depend on traced values.
     """
-    refuse_out("take", out)
+    no_out("take", out)
     a, index = array_of("take", a), _indices("take", indices)
     if axis is None:
         a, axis = ravel(a), 0
@@ -367,7 +371,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     ConcretizationTypeError
         For traced numbers under ``"raise"``.
     """
-    refuse_out("choose", out)
+    no_out("choose", out)
     index = _indices("choose", a, 0)
     arrays = [as_array(x) for x in promote_dtypes(*sequence_of("choose", choices))]
     n = len(arrays)
@@ -419,7 +423,7 @@ def compress(
     ValueError
         For a condition that is no vector, or holds beyond the end of the axis.
     """
-    refuse_out("compress", out)
+    no_out("compress", out)
     condition, a = operands("compress", condition, a)
     if np.ndim(condition) != 1:
         raise ValueError(

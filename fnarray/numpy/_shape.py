@@ -183,6 +183,11 @@ def reshape(
     if order == "F":
         backwards = lax.reshape(a, sizes[::-1], range(a.ndim)[::-1])
         return lax.transpose(backwards, range(len(sizes))[::-1])
+    if order == "A":
+        raise NotImplementedError(
+            "numpy.reshape: order='A' is not implemented: arrays have no layout to follow. Use 'C' "
+            "or 'F'."
+        )
     raise ValueError(f"numpy.reshape: order must be 'C' or 'F', got {order!r}.")
 
 

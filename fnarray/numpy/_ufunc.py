@@ -73,7 +73,7 @@ class ufunc(Generic[R]):  # noqa: N801 - named as in NumPy
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> R:
         if out is not None or where is not None:
-            raise ValueError(
+            raise NotImplementedError(
                 f"numpy.{self.__name__}: out and where must be None, as arrays are immutable. Use "
                 "the result, and numpy.where."
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -201,35 +201,40 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
 
 
 @ufunc_of(at="power")
-@replayed
 def power(x: Any, y: Any, /) -> Array:
     """``x ** y``.
 
-    A Python integer exponent is applied by repeated squaring; an integer array raised to an
-    integer array stays integer and wraps.
+    One integer exponent that is known is applied by repeated squaring, in the dtype of ``x``; an
+    integer array raised to an integer array stays integer and wraps.
 
     Raises
     ------
     TypeError
         For integers raised to a negative integer that is known: a number, an array of no axes.
     """
-    if isinstance(y, int) and not -(1 << 31) <= y < 1 << 31:
-        # Of no dtype here; multiplied out it needs none.
+    return _power(x, int(y) if _is_known_integer(y) else y)
+
+
+@replayed
+def _power(x: Any, y: Any) -> Array:
+    if isinstance(y, int):
+        # Of no dtype: multiplied out it needs none, and the result has the base's.
         (x,) = promote_dtypes(*operands("power", x))
-        return lax.integer_pow(convert(x, int32) if is_bool(x.dtype) else x, y)
+        return lax.integer_pow(convert(x, int32, False) if is_bool(x.dtype) else x, y)
     x, y = operands("power", x, y)
     x_dtype, y_dtype = dtype_and_weak(x)[0], dtype_and_weak(y)[0]
-    if isinstance(y, int | np.integer | np.bool_) and np.ndim(y) == 0:
-        (base,) = promote_dtypes(x) if not is_bool(x_dtype) else [convert(x, int32)]
-        if isinstance(y, int) or np.can_cast(y_dtype, base.dtype):
-            return lax.integer_pow(base, operator.index(cast("int", y)))
     if is_inexact(x_dtype) and is_integer(y_dtype):
         x, y = promote_shapes("power", *(as_array(a) for a in (x, y)))
         return lax.pow(x, y)
     x, y = promote_args_numeric("power", x, y)
-    if isinstance(y, ArrayImpl) and y.ndim == 0 and is_integer(y.dtype) and int(y) < 0:
-        raise TypeError(f"numpy.power: integers have no integer power of {int(y)}. Use a float.")
     return _integer_power(x, y) if is_integer(x.dtype) else lax.pow(x, y)
+
+
+def _is_known_integer(y: Any) -> bool:
+    """Whether an exponent is one integer, or bool, whose value is known."""
+    if isinstance(y, ArrayImpl | np.ndarray | np.generic):
+        return y.ndim == 0 and y.dtype.kind in "iub"
+    return isinstance(y, int)
 
 
 pow = power

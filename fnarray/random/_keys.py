@@ -408,18 +408,23 @@ def _legacy(name: str) -> None:
 def _seeded(name: str, seed: Any, impl: str) -> Any:
     if isinstance(seed, PRNGKeyArray):
         raise TypeError(f"random.{name} accepts a scalar seed, but was given a PRNG key.")
-    if isinstance(seed, int):
-        # As a 64-bit integer first: hashes of Python objects are seeds too.
-        seed = np.int64(seed)
-    aval = aval_of(seed)
-    if aval.shape:
+    if shape := np.shape(seed):
         raise TypeError(
-            f"random.{name} accepts a scalar seed, but was given an array of shape {aval.shape} "
+            f"random.{name} accepts a scalar seed, but was given an array of shape {shape} "
             "!= (). Use fnarray.vmap for batching."
         )
+    return words_of_seeds(f"random.{name}", seed, impl)
+
+
+def words_of_seeds(where: str, seeds: Any, impl: str) -> Any:
+    """Return the words of the keys that integers are seeds of; raise `TypeError` for others."""
+    if isinstance(seeds, int):
+        # As a 64-bit integer first: hashes of Python objects are seeds too.
+        seeds = np.int64(seeds)
+    aval = aval_of(seeds)
     if not is_integer(aval.dtype):
-        raise TypeError(f"random.{name}: a seed must be an integer, got {aval.str_short()}.")
-    return GENERATORS[impl].seed(jnp.asarray(seed))
+        raise TypeError(f"{where}: a seed must be an integer, got {aval.str_short()}.")
+    return GENERATORS[impl].seed(jnp.asarray(seeds))
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> PRNGKeyArray:

@@ -114,7 +114,7 @@ def put(x: ArrayImpl, where: Any) -> ArrayImpl:
         return x
     sharding: Any = SingleDeviceSharding(where) if isinstance(where, Device) else where
     if not isinstance(sharding, Sharding):
-        raise TypeError(
+        raise ValueError(
             "device_put: device must be a Device of fnarray.devices(), a Sharding or None, got "
             f"{where!r}."
         )

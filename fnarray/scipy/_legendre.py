@@ -13,6 +13,46 @@ from ..core.array import Array
 from ..nn._args import inexact_operands
 
 
+def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
+    r"""Associated Legendre functions of the first kind, and their derivatives.
+
+    Parameters
+    ----------
+    m, n : int
+        The largest order and the largest degree, one number.
+    z : array of shape (k,)
+
+    Returns
+    -------
+    values, derivatives : Arrays of shape (n + 1, n + 1, k)
+        By order and degree, as `lpmn_values` has them. Derivatives of order 1 are infinite at 1 and
+        -1.
+
+    Raises
+    ------
+    NotImplementedError
+        `m` is not `n`.
+    ValueError
+        One of them is negative, or `z` is no vector.
+
+    Notes
+    -----
+    Order :math:`m` is :math:`(-1)^m (1 - z^2)^{m/2}` times the derivative of that order of a
+    polynomial, whose own derivative is the next one.
+    """
+    values = lpmn_values(m, n, z, False)
+    top = index(n)
+    (z,) = inexact_operands("lpmn", z)
+    factors = jnp.asarray(np.abs(_highest(top + 1, False)), z.dtype)
+    slopes = _table(top, z, jnp.broadcast_to(factors, (top + 2, z.size)), False)
+    orders = np.arange(top + 1.0)[:, None, None]
+    order = jnp.asarray(orders, z.dtype)
+    sign = jnp.where(orders % 2, -1, 1).astype(z.dtype)
+    sine = jnp.sqrt(1 - z * z)
+    of_sine = jnp.where(orders > 0, order * z * sine ** (order - 2) * slopes[:-1], 0)
+    return values, sign * (sine**order * slopes[1:] - of_sine)
+
+
 def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
     r"""Associated Legendre functions of the first kind, of all orders and degrees.
 
@@ -34,8 +74,10 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
 
     Raises
     ------
+    NotImplementedError
+        `m` is not `n`.
     ValueError
-        `m` is not `n`, one of them is negative, or `z` is no vector.
+        One of them is negative, or `z` is no vector.
 
     Notes
     -----
@@ -44,7 +86,8 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
     """
     top = index(n)
     if index(m) != top or top < 0:
-        raise ValueError(
+        kind = ValueError if index(m) == top else NotImplementedError
+        raise kind(
             f"lpmn_values: m and n must be one number that is not negative, got {m} and {n}. "
             "Ask for the larger of both and take what you need of the result."
         )
@@ -53,10 +96,16 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
         raise ValueError(f"lpmn_values: z must have one axis, got shape {z.shape}.")
     orders = np.arange(top + 1.0)[:, None]
     highest = _highest(top, is_normalized) * jnp.sqrt(1 - z * z) ** orders.astype(z.dtype)
-    before = here = jnp.zeros((top + 1, z.size), z.dtype)
-    rows = []
+    return _table(top, z, highest, is_normalized)
+
+
+def _table(top: int, z: Array, highest: Any, normalized: bool) -> Array:
+    """Return functions by order and degree, of those whose order is their degree."""
+    orders = np.arange(float(highest.shape[0]))[:, None]
+    before = here = jnp.zeros(highest.shape, z.dtype)
+    rows: list[Array] = []
     for degree in range(top + 1):
-        ratio, last = _ratios(degree, orders, is_normalized)
+        ratio, last = _ratios(degree, orders, normalized)
         new = ratio.astype(z.dtype) * (z * here - last.astype(z.dtype) * before)
         before, here = here, jnp.where(orders == degree, highest, new)
         rows.append(here)

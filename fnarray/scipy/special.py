@@ -39,7 +39,7 @@ from ._hosted import (
     sph_harm_y,
     wofz,
 )
-from ._legendre import lpmn_values
+from ._legendre import lpmn, lpmn_values
 
 __all__ = [
     "bernoulli",
@@ -80,6 +80,7 @@ __all__ = [
     "loggamma",
     "logit",
     "logsumexp",
+    "lpmn",
     "lpmn_values",
     "multigammaln",
     "ndtr",

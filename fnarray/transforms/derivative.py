@@ -8,8 +8,8 @@ Python code may branch on values that are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..core import hooks
@@ -33,6 +33,7 @@ from ..core.trace import (
     within,
 )
 from ..ops.kit.calls import broadcast_in_dim
+from ..ops.kit.rules import instantiate as as_array
 
 FlatFun = Callable[..., Sequence[Any]]
 
@@ -107,6 +108,24 @@ def lift(x: Any) -> Array:
     return asarray(x)
 
 
+@dataclass(slots=True)
+class GivenRef:
+    """A Ref that a function is differentiated with respect to, while the function runs.
+
+    Attributes
+    ----------
+    value : Array
+        What it holds now, with its tangent.
+    used, written : bool
+        Whether its value was asked for, or replaced.
+    """
+
+    ref: Any
+    value: Any
+    used: bool = False
+    written: bool = False
+
+
 class DerivativeTrace(Trace):
     """Applies operations to values and tangents.
 
@@ -122,8 +141,8 @@ class DerivativeTrace(Trace):
         # A `jvp` inside of a rule that runs on a tape: its values must stay off the tape, where
         # what is computed with them would count as a function of tangents.
         self.taped = isinstance(self.inner, Tape)
-        #: Refs among the arguments. Rules that functions bring along take them, outside of this.
-        self.given_refs: Sequence[Any] = ()
+        #: Refs among the arguments, by `id`. Rules that functions bring along take them themselves.
+        self.given_refs: dict[int, GivenRef] = {}
 
     def dual(self, primal: Any, tangent: Any) -> Any:
         """Return a value with its tangent; the value itself where that is zero."""
@@ -158,15 +177,45 @@ class DerivativeTrace(Trace):
             return [self.dual(o, t) for o, t in zip(outs, duals, strict=True)]
         return self.dual(outs, duals)
 
+    def give(self, refs: Sequence[Any], tangents: Sequence[Any]) -> None:
+        """Let Refs have tangents beside the values that they have outside."""
+        for ref, t in zip(refs, tangents, strict=True):
+            with within(self.parent):
+                value = ref[...]
+            self.given_refs[id(ref)] = GivenRef(ref, self.dual(value, t))
+
+    def left(self) -> list[tuple[Any, Any]]:
+        """Give values to the Refs that were written; return what tangents all of them have.
+
+        Returns
+        -------
+        list
+            The aval and tangent of each, None for one that was neither read nor written.
+        """
+        found: list[tuple[Any, Any]] = []
+        for given in self.given_refs.values():
+            primal, t = self.split(given.value)
+            if given.written:
+                with within(self.parent):
+                    given.ref[...] = primal
+            found.append((primal.aval, t if given.used else None))
+        return found
+
     def load(self, ref: Any) -> Any:
-        """Return the value of a Ref that was made outside, and is none of the arguments."""
-        if any(ref is given for given in self.given_refs):
-            raise ValueError(
-                f"{self.name} is differentiated with respect to a {ref.aval}, whose value is read "
-                f"at {user_source()}. Pass the value, ref[...], and return the new one; or close "
-                "over the Ref, whose value is then constant."
-            )
-        return super().load(ref)
+        """Return the value of a Ref that was made outside: with a tangent, if it was given one."""
+        given = self.given_refs.get(id(ref))
+        if given is None:
+            return super().load(ref)
+        given.used = True
+        return given.value
+
+    def store(self, ref: Any, value: Any) -> None:
+        """Give another value to a Ref that was made outside."""
+        given = self.given_refs.get(id(ref))
+        if given is None:
+            super().store(ref, value)
+        else:
+            given.value, given.used, given.written = value, True, True
 
     def refused(self, ref: Any) -> Exception:
         """Return the error of a value with a tangent that is written to a Ref without one."""
@@ -243,13 +292,25 @@ def linear_graph(fun: FlatFun, avals: Sequence[ShapedArray], name: str) -> Close
 
 
 def jvp(
-    fun: FlatFun, primals: Sequence[Any], tangents: Sequence[Any], name: str
+    fun: FlatFun,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    name: str,
+    refs: Sequence[tuple[Any, Any]] = (),
 ) -> tuple[list[Any], list[Any]]:
-    """Return the results of a flat function and their tangents, `Zero` where known to be."""
+    """Return the results of a flat function and their tangents, `Zero` where known to be.
+
+    Refs that the function takes come with those of their tangents, both of which it may write.
+    """
     trace = DerivativeTrace(name)
+    trace.give([r for r, _ in refs], [t[...] for _, t in refs])
     with tracing(trace):
         outs = fun(*[trace.dual(lift(p), t) for p, t in zip(primals, tangents, strict=True)])
         pairs = [trace.split(x) for x in outs]
+        lefts = trace.left()
+    for (_, of_tangent), (_, t) in zip(refs, lefts, strict=True):
+        if t is not None:
+            of_tangent[...] = as_array(t)
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
@@ -265,12 +326,16 @@ class Linear:
         Which inputs and results have a tangent that is not known to be zero.
     out_avals : tuple of ShapedArray
         Of the values' results.
+    refs : dict
+        Avals of the values of inputs that are Refs, by the inputs' numbers: last among the results
+        are the tangents of what is left in them.
     """
 
     closed: ClosedGraph
     active_in: tuple[bool, ...]
     active_out: tuple[bool, ...]
     out_avals: tuple[ShapedArray, ...]
+    refs: Mapping[int, ShapedArray] = field(default_factory=dict[int, ShapedArray])
 
     def __call__(self, tangents: Sequence[Any]) -> list[Any]:
         """Return the tangents of all results for tangents of the active inputs."""
@@ -284,7 +349,7 @@ def linearize(
     name: str,
     active: Sequence[bool] | None = None,
     instantiate: Sequence[bool] = (),
-    refs: Sequence[Any] = (),
+    refs: Mapping[int, Any] | None = None,
 ) -> tuple[list[Any], Linear]:
     """Return the results of a flat function, and the linear function of its tangents there.
 
@@ -294,31 +359,44 @@ def linearize(
         Which inputs have tangents; by default those of float or complex dtypes.
     instantiate : sequence of bool, optional
         Which results must have a tangent, if one of zeros.
-    refs : sequence of Ref, optional
-        Those among what the function is given, which have no derivatives: it may hand them on.
+    refs : dict, optional
+        Refs that the function takes in the place of inputs, by their numbers. Those whose values it
+        asks for are inputs with tangents; it may hand them all to rules of their own.
     """
     primals = [lift(p) for p in primals]
     if active is None:
         active = [differentiable(p.aval.dtype) for p in primals]
     tape = Tape(f"the derivative of {name}")
     trace = DerivativeTrace(name, tape)
-    trace.given_refs = refs
     tangents = [
         tape.argument(p.aval, f"a tangent of {name}") if a else Zero(tangent_aval(p.aval))
         for p, a in zip(primals, active, strict=True)
     ]
+    with_tangents = {
+        k: tape.argument(ref.aval.inner_aval, f"the tangent of a Ref of {name}")
+        for k, ref in (refs or {}).items()
+        if differentiable(ref.dtype)
+    }
+    trace.give([refs[k] for k in with_tangents] if refs else (), [*with_tangents.values()])
+    used: dict[int, ShapedArray] = {}
     with tracing(trace):
         outs = fun(*map(trace.dual, primals, tangents))
         pairs = [trace.split(x) for x in outs]
+        of_results = len(pairs)
+        for k, (aval, t) in zip(with_tangents, trace.left(), strict=True):
+            if t is not None:
+                used[k], tangents[k] = aval, with_tangents[k]
+                pairs.append((aval, t))
         for k, (p, t) in enumerate(pairs):
             if instantiate and instantiate[k] and is_zero(t):
                 pairs[k] = p, tape.zeros(p.aval)
     with tracing(tape):
         invars = [t.atom for t in tangents if not is_zero(t)]
         closed = tape.close(invars, [t for _, t in pairs if not is_zero(t)])
-    return [p for p, _ in pairs], Linear(
+    return [p for p, _ in pairs[:of_results]], Linear(
         closed,
-        tuple(active),
+        nonzero(tangents),
         nonzero([t for _, t in pairs]),
-        tuple(p.aval for p, _ in pairs),
+        (*(p.aval for p, _ in pairs[:of_results]), *used.values()),
+        used,
     )

@@ -461,6 +461,40 @@ def test_programs_say_for_which_places_they_are(kind):
     assert export.export(fnarray.jit(jnp.sin))(X).nr_devices == 1
 
 
+def _said_by_jit(lib, module):
+    """Return what programs say of the places that ``jit`` was given."""
+    names = lib.sharding
+    mesh = names.Mesh(lib.devices(), ("a",))
+    row, whole = (names.NamedSharding(mesh, names.PartitionSpec(*s)) for s in (("a",), ()))
+    two = lambda x, y: (x * 2, {"b": y["c"]})  # noqa: E731
+    x = lib.numpy.arange(8.0)
+    programs = [
+        (lib.jit(lambda x: x * 2, in_shardings=row), (x,)),
+        (lib.jit(lambda x: x * 2, in_shardings=(whole,), out_shardings=row), (x,)),
+        (lib.jit(two, in_shardings=(row, None)), (x, {"c": x})),
+        (
+            lib.jit(two, in_shardings=(row, {"c": whole}), out_shardings=(whole, {"b": row})),
+            (x, {"c": x}),
+        ),
+        (lib.jit(lambda n, x: x * n, static_argnums=0, in_shardings=row), (2, x)),
+        (lib.jit(lambda x: x * 2), (x,)),
+    ]
+    for fun, args in programs:
+        made = module.export(fun)(*args)
+        said = made.in_shardings_jax(mesh), made.out_shardings_jax(mesh)
+        yield made, [[s and tuple(s.spec) for s in one] for one in said]
+
+
+def test_programs_say_what_jit_was_given():
+    """``jit(in_shardings=, out_shardings=)`` is said, also that nothing is cut, and kept."""
+    wanted = [said for _, said in _said_by_jit(jax, jax_export)]
+    mesh = fnarray.sharding.Mesh(fnarray.devices(), ("a",))
+    for (made, said), want in zip(_said_by_jit(fnarray, export), wanted, strict=True):
+        assert said == want
+        again = [s and tuple(s.spec) for s in _again(made).in_shardings_jax(mesh)]
+        assert again == want[0]
+
+
 def test_arrays_on_a_mesh_without_devices_are_exported():
     """Stand-ins on a mesh without devices do: the program is that for arrays of their types."""
     mesh = fnarray.sharding.AbstractMesh((4,), ("a",))

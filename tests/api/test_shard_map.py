@@ -168,7 +168,7 @@ def test_device_put(mesh):
     np.testing.assert_array_equal(fnp.sin(cut), fnp.sin(A))
     with pytest.raises(ValueError, match="partitioned 4 times"):
         fa.device_put(A[:3], NamedSharding(mesh, P("y")))
-    with pytest.raises(TypeError, match="device must be"):
+    with pytest.raises(ValueError, match="device must be"):
         fa.device_put(A, 3.0)
 
 

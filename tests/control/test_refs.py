@@ -289,14 +289,29 @@ def test_refuses_what_jax_refuses(name):
         assert (text in str(wanted.value)) <= (text in str(got.value)), got.value
 
 
-def test_a_frozen_ref_is_gone():
-    """After freeze a Ref is neither read nor written."""
-    ref = _made(fnarray)
-    fnarray.freeze(ref)
-    for use in (lambda: ref[...], lambda: ref.__setitem__(0, 1.0), lambda: fnarray.freeze(ref)):
+def _frozen(lib):
+    ref = _made(lib)
+    before = lib.freeze(ref)
+    ref[0] = 7.0
+    return before, ref[...], lib.freeze(ref), lib.jit(lambda: ref[...] + 1)()
+
+
+def test_a_frozen_ref_lives_on_where_nothing_is_traced():
+    """As in JAX it can be used, and what freeze gave stays what it is; a traced one is gone."""
+    for g, w in zip(_frozen(fnarray), _frozen(jax), strict=True):
+        np.testing.assert_array_equal(np.asarray(g), np.asarray(w))
+
+    uses = (lambda r: r[...], lambda r: r.__setitem__(0, 1.0), fnarray.freeze)
+    for use in uses:
+
+        def f(x, use=use):
+            ref = fnarray.new_ref(x)
+            fnarray.freeze(ref)
+            assert "frozen" in repr(ref)
+            return use(ref)
+
         with pytest.raises(ValueError, match="after freeze"):
-            use()
-    assert "frozen" in repr(ref)
+            fnarray.jit(f)(np.ones(3, np.float32))
 
 
 def test_a_ref_of_a_trace_does_not_outlive_it():

@@ -413,3 +413,22 @@ def test_groups_are_flat_where_they_fit():
     assert layout(doc, 20) == "x [a b]; y # why"
     assert layout(doc, 8) == "x\n  [a b] # why\ny"
     assert layout(doc, 4) == "x\n  [\n    a\n    b\n  ]   # why\ny"
+
+
+def _scoped(lib):
+    def f(x):
+        with lib.named_scope("outer"), lib.named_scope("inner"):
+            y = lib.numpy.sin(x) * 2
+        return lib.jit(lib.numpy.cos)(y) + 1
+
+    one = lib.make_jaxpr(lib.named_scope("all")(f))(1.0)
+    return one, lib.make_jaxpr(lib.vmap(f))(np.ones(3, np.float32))
+
+
+def test_labels_are_shown_as_jax_shows_them():
+    """``pretty_print(name_stack=True)`` puts the labels of scopes beside each equation."""
+    for got, want in zip(_scoped(fnarray), _scoped(jax), strict=True):
+        for options in ({"name_stack": True}, {"print_shapes": False}, {}):
+            text = want.pretty_print(use_color=False, **options)
+            assert got.pretty_print(use_color=False, **options) == text
+            assert got.jaxpr.pretty_print(**options) == text
