@@ -50,7 +50,7 @@ class _State(threading.local):
     watch: Callable[[JitTracer], JitTracer] | None = None
     #: Whether programs that were accepted run again: how arrays are cut is no error then.
     accepted: bool = False
-    #: Whether a bool made an array within a trace is not known there; set for all threads at once.
+    #: Whether a bool made an array within a trace is not known there; one for all threads.
     stages_bools: bool = False
 
 
@@ -74,10 +74,9 @@ class Tracer(Array):
         return f"{type(self).__name__}({self.aval.str_short()})"
 
     def __dir__(self) -> Iterable[str]:
-        # Completion in a debugger: what arrays have, and what an extension's tracer adds to it.
         ours = [kind for kind in type(self).__mro__ if kind.__module__.startswith("fnarray.")]
-        kept = {name for kind in ours for name in vars(kind).get("__slots__", ())} - {"aval"}
-        return set(super().__dir__()) - kept - {"where_from"}
+        hidden = {name for kind in ours for name in vars(kind).get("__slots__", ())}
+        return {*super().__dir__()} - (hidden - {"aval"}) - {"where_from"}
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self).__name__!r}: its value is not known yet")
