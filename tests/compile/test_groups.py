@@ -77,8 +77,8 @@ TURNING: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "escaped": (escaped, ((X * 3 - 2 + 1j * X[::-1]).astype(np.complex64),)),
     "searched": (searched, (TABLE, X)),
     "orbits": (orbits, (ROWS, ROWS[::-1].copy())),
-    # Rows of 9 to 15 terms are summed as LLVM orders them, which on 256 bits the loops around decide:
-    # in order they took 1.3 to 2 times as long.
+    # Rows of 9 to 15 terms are summed as LLVM orders them, which on 256 bits the loops around
+    # decide: in order they took 1.3 to 2 times as long.
     **{
         f"orbits of {k}": (orbits, (R.random((96, k), np.float32), R.random((96, k), np.float32)))
         for k in (4, 5, 6, 8, 16)

@@ -96,7 +96,7 @@ def test_errors_and_warnings_come_with_every_call(x):
     square = jnp.ones((3, 3))
     with fnarray.numpy_rank_promotion("warn"):
         for _ in range(3):
-            with pytest.warns(UserWarning, match="different ranks"):
+            with pytest.warns(UserWarning, match="automatic rank promotion"):
                 jnp.add(square, x)
 
 

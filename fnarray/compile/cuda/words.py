@@ -15,6 +15,7 @@ from fnarray_kernels import vmath as vm
 from fnarray_kernels._ir import LLVM
 from fnarray_kernels.vmath.hyperbolic import tanh_near
 
+from ..cpu.native.halves import narrowed, widened
 from ..cpu.native.types import BOOL, I64, Array, Fallback, Known, Scalar, Value, part
 from ..cpu.native.words import call, plain
 from ..cpu.native.writer import Module, Writer, memory
@@ -282,26 +283,9 @@ def _same(to: Writer, args: list[Any]) -> Value:
 # --- halves ---------------------------------------------------------------------------------------
 
 
-def _narrowed(kind: str) -> Rule:
-    """Return the rule of float32 as the bits of a half: an instruction, not seven to fifteen."""
-
-    def rule(to: Writer, args: list[Any]) -> Value:
-        x = to.cast(args[0], np.dtype(np.float32))
-        half = to.new(f"fptrunc float {x.ir} to {kind}")
-        return Scalar(np.dtype(np.uint16), to.new(f"bitcast {kind} {half} to i16"))
-
-    return rule
-
-
-def _widened(to: Writer, args: list[Any]) -> Value:
-    """Return the number that bits of float16 are; those of bfloat16 are shifted."""
-    half = to.new(f"bitcast i16 {to.cast(args[0], np.dtype(np.uint16)).ir} to half")
-    return Scalar(np.dtype(np.float32), to.new(f"fpext half {half} to float"))
-
-
 #: What a GPU has instructions for, as processors of the last years have: NaN may be another NaN.
 HALVES: dict[Any, Rule] = {
-    sc.f16_load: _widened, sc.f16_store: _narrowed("half"), sc.bf16_store: _narrowed("bfloat"),
+    sc.f16_load: widened, sc.f16_store: narrowed("half"), sc.bf16_store: narrowed("bfloat"),
 }  # fmt: skip
 
 

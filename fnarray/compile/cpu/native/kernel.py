@@ -15,7 +15,7 @@ from functools import partial
 from ....core.uncollected import uncollected
 from ...cache.key import KernelSource
 from ..namespace import namespace
-from . import load, machine, shared
+from . import halves, load, machine, shared
 from .call import DIMENSIONS, layout_is_known
 from .codes import DATA
 from .reader import Text, read_kernel
@@ -127,7 +127,7 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
     integers = any(code[0] in "iu" and "[" in code for code in src.signature)
 
     def begin() -> tuple[Statements, list[Value]]:
-        module = Module(lanes, width, shares, integers, sequential=sequential)
+        module = Module(lanes, width, shares, integers, sequential=sequential, words=halves.rules())
         module.flushes = "flush_subnormal" in src.text
         module.features = features
         module.long = long

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 #: Types of numbers, and how many bytes each takes in memory.
-BYTES: Final = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+BYTES: Final = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
 #: Instructions whose operands are numbers, and whose results are.
 PLAIN: Final = frozenset(
     (

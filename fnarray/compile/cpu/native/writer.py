@@ -119,7 +119,7 @@ class Module:
     free : bool
         Whether it is of a function whose innermost loops are a vector each, see `Outside`.
     words : mapping
-        Rules of another machine's own for calls: function to rule, before all others.
+        Rules of the machine's own for calls: function to rule, before all others.
     """
 
     lanes: int = 0
