@@ -591,8 +591,9 @@ def angle(z: Any, deg: bool = False) -> Array:
     """Angle of complex numbers in the plane, in radians, or degrees with ``deg``."""
     z = as_array(as_operand("angle", z))
     if not is_complex(z.dtype):
-        # As if it were complex, of which the narrowest has parts of 32 bits.
+        # One number is as if it were complex, of which the narrowest has parts of 32 bits; of JAX
+        # arrays of halves keep their dtype.
         dtype = to_inexact(z.dtype)
-        z = convert(z, float32 if dtype.itemsize < 4 else dtype, False)
+        z = convert(z, float32 if dtype.itemsize < 4 and not z.ndim else dtype, False)
     out = arctan2(imag(z), real(z))
     return rad2deg(out) if deg else out
