@@ -74,7 +74,7 @@ def test_one_known_integer_exponent_leaves_the_dtype(exponent):
 
 
 def test_angle_is_that_of_a_complex_number():
-    """One half has an angle of 32 bits, as the narrowest complex numbers have; arrays keep theirs."""
+    """Of one half 32 bits, as the narrowest complex numbers have; of arrays their dtype."""
     for x in [*SCALARS, fnarray.numpy.bfloat16(-1), np.ones(2, np.float16)]:
         x = np.asarray(x) if isinstance(x, fnarray.Array) else x
         assert _described(fnarray.numpy.angle(x)) == _described(jax.numpy.angle(x))
