@@ -464,6 +464,15 @@ def vectors(n: int) -> Case:
     return f, lambda x, y: [x @ y, y @ x.T], (numbers(7000, max(n, 1)), numbers(max(n, 1)))
 
 
+def rotated(n: int) -> Case:
+    """Six rows of n numbers times the rows two before each, the last before the first."""
+
+    def f(x):
+        return lax.mul(lax.concatenate([x[4:], x[:4]], 0), x)
+
+    return f, lambda x: [np.roll(x, 2, 0) * x], (numbers(6, n),)
+
+
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "plain": plain, "spread": spread,
     "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
@@ -475,7 +484,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "lanes": lanes, "lane_state": lane_state, "row": row, "group": group,
     "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
-    "brief": little, "loops": loops, "little": little,
+    "rotated": rotated, "brief": little, "loops": loops, "little": little,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
@@ -492,7 +501,7 @@ EXTREMES = {
     "few": (0, 1000), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
     "row": (0, 10**6), "group": (0, 1), "shared": (1, 1 << 60), "split": (0, 1 << 60),
     "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (0, 10**6),
-    "brief": (0, 10**6), "loops": (0, 10**6), "little": (0, 10**9),
+    "rotated": (0, 10**6), "brief": (0, 10**6), "loops": (0, 10**6), "little": (0, 10**9),
 }  # fmt: skip
 
 

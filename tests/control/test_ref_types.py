@@ -110,8 +110,13 @@ def test_refuses_what_jax_refuses(name):
     assert (words in str(wanted.value)) == (words in str(got.value))
 
 
-def test_derivatives_by_a_ref_are_refused():
-    """Reading a Ref that `vjp` was given names why."""
-    ref = fnarray.new_ref(2.0)
-    with pytest.raises(ValueError, match="differentiated with respect to a Ref"):
-        fnarray.vjp(lambda r: r[...] * 2, ref)
+def test_derivatives_by_a_ref_lie_in_refs():
+    """A gradient by a Ref is added to one; who gives none is told how."""
+    ref, gradient = fnarray.new_ref(2.0), fnarray.new_ref(0.5)
+    _, pull = fnarray.vjp(lambda r: r[...] * 2, ref)
+    with pytest.raises(ValueError, match="with_refs"):
+        pull(1.0)
+    with pytest.raises(ValueError, match="with_refs"):
+        fnarray.grad(lambda r: r[...] * 2)(ref)
+    pull.with_refs(gradient)(3.0)
+    assert gradient[...] == 6.5
