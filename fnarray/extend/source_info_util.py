@@ -76,15 +76,40 @@ def user_context(source: SourceInfo | None, **settings: Any) -> Iterator[None]:
 
 
 def set_name_stack(name_stack: str) -> relabelled:
-    """Let names be those given, for the duration of the block."""
+    """Let names be those given, for the duration of the block.
+
+    Parameters
+    ----------
+    name_stack : str
+        Names from the outermost on, between slashes.
+
+    Returns
+    -------
+    context manager
+    """
     return relabelled(tuple(filter(None, name_stack.split("/"))))
 
 
 def reset_name_stack() -> relabelled:
-    """Let there be no names, for the duration of the block."""
+    """Let there be no names, for the duration of the block.
+
+    Returns
+    -------
+    context manager
+    """
     return relabelled(())
 
 
 def transform_name_stack(name: str) -> scoped:
-    """Put a transform around the names of the block: ``vmap(layer)``."""
+    """Put a transform around the names of the block: ``vmap(layer)``.
+
+    Parameters
+    ----------
+    name : str
+        The transform's.
+
+    Returns
+    -------
+    context manager
+    """
     return scoped(Transform(name))
