@@ -48,7 +48,7 @@ def values(dtype, shape=(3, 4), special=False):
 def agree(want, got, what):
     """Assert that results are alike: structure, names of fields, dtypes, shapes, values."""
     if isinstance(want, list | tuple):
-        assert isinstance(got, tuple), what
+        assert isinstance(got, list | tuple), what
         assert getattr(got, "_fields", None) == getattr(want, "_fields", None), what
         for a, b in zip(want, got, strict=True):
             agree(a, b, what)
