@@ -15,6 +15,7 @@ from fnarray import lax
 from fnarray.compile.cpu.target import CPU
 from fnarray.compile.target import Limits
 
+from .functions import everything, everything_by_numpy
 from .helpers import compiled, run
 
 f32 = np.float32
@@ -521,59 +522,6 @@ def test_results_hold_just_below_and_just_above(name: str) -> None:
 
 
 # ---- the limit moved: one program in which every choice is met
-def everything(x, w, v, i):
-    """Chains, folds, products, loops, branches, updates, on small arrays."""
-    e = lax.exp(x)
-    sums = lax.reduce_sum(e, (1,))
-    soft = lax.div(e, lax.broadcast_in_dim(sums, x.shape, (0,)))
-    turned = lax.add(lax.transpose(soft, (1, 0)), lax.rev(lax.transpose(x, (1, 0)), (0,)))
-    product = lax.dot(x, w)
-
-    def step(c, row):
-        vector, total = c
-        vector = lax.tanh(lax.add(lax.dot(vector, w[:3, :3]), row[:3]))
-        total = lax.add(total, lax.reduce_max(row, (0,)))
-        vector = lax.cond(total > f32(0), lambda u: lax.mul(u, f32(0.5)), lambda u: u, vector)
-        return (vector, total), lax.add(row, total)
-
-    (vector, total), rows = lax.scan(step, (v, f32(0)), x)
-
-    def turn(k, c):
-        c = lax.dynamic_update_slice(c, lax.add(c[:2], f32(1)), (k,))
-        return lax.add(lax.rev(c, (0,)), lax.dot(c, c))
-
-    loop = lax.fori_loop(0, 3, turn, v)
-    halved = lax.while_loop(
-        lambda c: lax.reduce_max(lax.abs(c), (0,)) > f32(0.1), lambda c: lax.mul(c, f32(0.5)), loop
-    )
-    picked = lax.dynamic_slice(rows, (i, np.int32(0)), (2, 3))
-    return soft, turned, product, vector, total, rows, loop, halved, picked
-
-
-def everything_by_numpy(x, w, v, i):
-    """The same in NumPy, in float64."""
-    x, w, v = (a.astype(np.float64) for a in (x, w, v))
-    e = np.exp(x)
-    soft = e / e.sum(1, keepdims=True)
-    turned = soft.T + x.T[::-1]
-    vector, total, rows = v, 0.0, []
-    for row in x:
-        vector = np.tanh(vector @ w[:3, :3] + row[:3])
-        total += row.max()
-        vector = vector * 0.5 if total > 0 else vector
-        rows.append(row + total)
-    loop = v.copy()
-    for k in range(3):
-        at = min(k, len(loop) - 2)
-        loop[at : at + 2] = loop[:2] + 1
-        loop = loop[::-1] + loop @ loop
-    halved = loop
-    while np.abs(halved).max() > 0.1:
-        halved = halved * 0.5
-    rows = np.array(rows)
-    return soft, turned, x @ w, vector, total, rows, loop, halved, rows[i : i + 2, :3]
-
-
 @pytest.mark.parametrize("name", sorted(EXTREMES))
 def test_results_hold_with_the_limit_at_its_extremes(name: str) -> None:
     """Both ways are taken by small arrays too, and give the same."""
