@@ -98,6 +98,14 @@ def test_turns_that_may_meet_are_not_told(turn):
     assert kernel.lower("k", text_of(turn), 512).count(FREE) == 1  # the last loop
 
 
+@pytest.mark.parametrize("times", [5, 60])
+def test_long_turns_are_not_written_out(times):
+    """A long body that LLVM writes out inside of a loop takes it seconds, and runs no faster."""
+    body = LINES.join(["t0 = w0[i0]", *["t0 = t0 * c0 + x[i0]"] * times, "q0[i0] = t0 + p0[i0]"])
+    short = KernelSource(text_of(body).text.replace("range(n)", "range(2)", 1), SIGNATURE)
+    assert ("unroll.disable" in kernel.lower("k", short, 512)) == (times > 5)
+
+
 def test_functions_used_very_often_are_called():
     """Or the time to compile a long body has no measure; bits are those of the pasted text."""
     step = "t0 = vm.exp(t0 * c0)"

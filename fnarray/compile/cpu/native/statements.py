@@ -15,6 +15,7 @@ from .turns import (
     SHORT,
     apart,
     at_once,
+    is_heavy,
     is_vector,
     order_of,
     order_of_part,
@@ -261,6 +262,8 @@ class Statements(Expressions):
                 head, len(self.lines), stop, end, nested, plain and whole, rest and nested
             )
             self._innermost.append(loop if loop.fits or loop.parted else None)
+        if self.recurrent and not (order or few) and is_heavy(self.lines[head:]):
+            order = self.module.loop("loop")
         self.lines[-1] += order
         self._join(head, few, end)
         self.begin(end)

@@ -41,6 +41,11 @@ MANY = 12
 #: their number may be in the text, and statements of a body that is written once for each part.
 SHORT, KNOWN, _BODY = 16, 64, 12
 
+#: Lines of LLVM's of a body that is not written out inside of a recurrence. Two keys split in each
+#: turn of a scan are 130, twice, whose additions LLVM then orders in every way (*loop strength
+#: reduction*): 5.5 s, and 0.6 as a loop.
+HEAVY = 100
+
 #: What is folded in any order.
 _SUMS = ("radd", "rmul")
 _FOLDS = (*_SUMS, "minimum", "maximum")
@@ -123,6 +128,11 @@ def is_long(body: Sequence[ast.stmt]) -> bool:
     """Whether a kernel has many loops one after another."""
     loops = list(filter(is_loop, statements(body)))
     return len(loops) - sum(map(holds_loops, loops)) > MANY
+
+
+def is_heavy(lines: Sequence[str]) -> bool:
+    """Whether the LLVM text of a loop is too long to be written out inside of a recurrence."""
+    return len(lines) + sum(x.count("\n") for x in lines) > HEAVY
 
 
 def chooses(loop: ast.For, slots: frozenset[str]) -> bool:
