@@ -17,7 +17,7 @@ from fnarray.experimental import pallas as pl
 from fnarray.experimental.pallas import mosaic_gpu, triton
 from fnarray.experimental.pallas import tpu as pltpu
 
-from . import pallas_kernels  # noqa: F401 - which adds its programs
+from . import pallas_corners, pallas_kernels  # noqa: F401 - which add their programs
 from .pallas_programs import PROGRAMS
 
 INTERPRETED = functools.partial(jax_pallas.pallas_call, interpret=True)
@@ -178,6 +178,30 @@ def test_gradients_of_kernels():
     wanted = fnarray.grad(lambda x, y: (jnp.tanh(x @ y) ** 2).sum(), (0, 1))(x, y)
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_views_of_refs():
+    """What is written to a Ref in another shape, order or dtype lies where it is seen."""
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+        o_ref.reshape(8, 4)[2] = jnp.zeros(4, jnp.float32)
+        o_ref.at[1].reshape((2, 4))[0, 1] = 5.0
+        o_ref.transpose()[3, 2] = 7.0
+        o_ref.transpose((1, 0)).at[0].addupdate(jnp.ones(4), ...)
+        bits = o_ref.reshape(32).bitcast(jnp.int32)
+        bits[31] = bits[31] | np.int32(-(2**31))
+        assert (bits.shape, bits.dtype, bits.ndim) == ((32,), jnp.int32, 1)
+
+    x = np.arange(32, dtype=np.float32).reshape(4, 8)
+    found = pl.pallas_call(kernel, fnarray.ShapeDtypeStruct(x.shape, x.dtype))(x)
+    x.reshape(8, 4)[2] = 0
+    x[1, 1], x[2, 3] = 5, 7
+    x.T[0] += 1
+    x[3, 7] *= -1
+    np.testing.assert_array_equal(found, x)
+    with pytest.raises(NotImplementedError, match="different widths"):
+        fnarray.new_ref(x).bitcast(jnp.int8)
 
 
 def test_names_that_are_not_there_say_why():

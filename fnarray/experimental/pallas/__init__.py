@@ -23,6 +23,7 @@ from ._blocks import get_block_size as get_block_size
 from ._blocks import no_block_spec as no_block_spec
 from ._blocks import squeezed as squeezed
 from ._call import pallas_call as pallas_call
+from ._cost import estimate_cost as estimate_cost
 from ._grid import empty as empty
 from ._grid import num_programs as num_programs
 from ._grid import program_id as program_id
@@ -35,7 +36,6 @@ from ._inside import delay as delay
 from ._inside import dot as dot
 from ._inside import empty_like as empty_like
 from ._inside import empty_ref_like as empty_ref_like
-from ._inside import estimate_cost as estimate_cost
 from ._inside import loop as loop
 from ._inside import max_contiguous as max_contiguous
 from ._inside import multiple_of as multiple_of

@@ -362,6 +362,7 @@ def run_grid(
     """
 
     def turn(step: Any) -> None:
+        step = _int32(step)  # the default integer, where the turns are known
         with tracing(GridTrace(name, _indices(step, grid), grid)) as here:
             ids = cast("GridTrace", here).ids
             places = [w.at(ids, scalars) for w in windows]

@@ -10,11 +10,9 @@ import numpy as np
 
 from ... import debug, lax
 from ... import numpy as jnp
-from ...api.jit import jit
 from ...core import tree
 from ...core.array import Array
 from ...core.ref import Ref, new_ref
-from ._blocks import CostEstimate
 from ._call import allocated
 from ._grid import empty
 
@@ -371,24 +369,3 @@ def run_state(f: Callable[[Any], None]) -> Callable[[Any], Any]:
 def broadcast_to(a: Any, shape: tuple[int, ...]) -> Array:
     """Return an array broadcast to a shape."""
     return jnp.broadcast_to(a, shape)
-
-
-def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
-    """Return what a function costs, as its compiled program counts it.
-
-    Parameters
-    ----------
-    fun : callable
-    *args, **kwargs
-        Arrays, or what has their shapes and dtypes.
-
-    Returns
-    -------
-    CostEstimate
-    """
-    found: Any = jit(fun).lower(*args, **kwargs).cost_analysis() or {}
-    return CostEstimate(
-        int(found.get("flops", 0)),
-        int(found.get("transcendentals", 0)),
-        int(found.get("bytes accessed", 0)),
-    )
