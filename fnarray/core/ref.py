@@ -9,7 +9,8 @@ of outside has, and gives the one it leaves behind (decision 0023). No graph hol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -19,12 +20,69 @@ from .array import Array, ArrayImpl, asarray, aval_of
 from .avals import ShapedArray
 from .dtypes import is_float, is_integer
 from .graph import Literal
-from .hooks import convert
+from .hooks import convert, seen_ref
 from .places import check_shape, is_whole, place, updated
 from .quiet import quietly
-from .ref_types import AbstractRef as AbstractRef
 from .source import Source, user_source
 from .trace import JitTracer, Trace, state
+
+
+class AbstractRef:
+    """What tracing knows of a Ref: the aval of its values. Interned, as that is.
+
+    Parameters
+    ----------
+    inner_aval : ShapedArray
+    """
+
+    __slots__ = ("inner_aval",)
+
+    inner_aval: ShapedArray
+
+    def __new__(cls, inner_aval: ShapedArray) -> AbstractRef:
+        """Return the one of these values."""
+        return _interned(cls, inner_aval)
+
+    def __reduce__(self) -> Any:
+        return AbstractRef, (self.inner_aval,)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Element type."""
+        return self.inner_aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether values give way in promotion, as the first one did."""
+        return self.inner_aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.inner_aval.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.inner_aval.size
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """``Ref{float32[3,4]}``."""
+        return f"Ref{{{self.inner_aval.str_short(short_dtypes).lstrip('~')}}}"
+
+    __repr__ = __str__ = str_short
+
+
+@cache
+def _interned(cls: type[AbstractRef], inner: ShapedArray) -> Any:
+    self = object.__new__(cls)
+    self.inner_aval = inner
+    return self
 
 
 class Ref:
@@ -135,7 +193,7 @@ class Ref:
 
     def _write(self, path: tuple[Any, ...], name: str, x: Any) -> None:
         """Set, or add to, what lies at a path of indices."""
-        x = _fitting(self, x, "set" if name == "set" else "addupdate")
+        x = fitting(self, x, "set" if name == "set" else "addupdate")
         if state.trace is None and self.home is self._base is None and len(path) == 1:
             at = place(self.aval, self.shape, () if is_whole(path[0]) else path[0])
             if at.static and not (name == "set" and is_whole(path[0])):
@@ -165,15 +223,15 @@ class Ref:
 
     def reshape(self, *shape: Any) -> TransformedRef:
         """Return a Ref of the same elements in another shape."""
-        return _reshaped(self, shape)
+        return seen_ref(self, "reshaped", shape)
 
     def bitcast(self, dtype: Any) -> TransformedRef:
         """Return a Ref of the same bits, as another dtype of the same width."""
-        return _bitcast(self, dtype)
+        return seen_ref(self, "bitcast", dtype)
 
     def transpose(self, permutation: Any = None) -> TransformedRef:
         """Return a Ref of the same elements with its axes in another order."""
-        return _transposed(self, permutation)
+        return seen_ref(self, "transposed", permutation)
 
     # ---- what is asked of the array that lies there ----
 
@@ -287,75 +345,6 @@ class TransformedRef:
     reshape, bitcast, transpose = Ref.reshape, Ref.bitcast, Ref.transpose
 
 
-class ViewedRef(TransformedRef):
-    """A Ref seen in another way, to be read and written like one.
-
-    Parameters
-    ----------
-    base : Ref or TransformedRef
-    there, back : callable
-        From its value to what is seen, and from that to its value.
-    """
-
-    __slots__ = ("_back", "_base", "_there", "aval")
-
-    def __init__(
-        self, base: Any, there: Callable[[Any], Array], back: Callable[[Any], Array]
-    ) -> None:
-        super().__init__(base.ref if isinstance(base, TransformedRef) else base, ())
-        self._base, self._there, self._back = base, there, back
-        self.aval = AbstractRef(there(base[...]).aval)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Element type."""
-        return self.aval.dtype
-
-    @property
-    def at(self) -> RefIndexer:
-        """Parts of the view."""
-        return RefIndexer(cast("Any", self), ())
-
-    def __repr__(self) -> str:
-        return repr(self.aval)
-
-    def __getitem__(self, index: Any) -> Array:
-        x = self._there(self._base[...])
-        return x if is_whole(index) else x[place(self.aval, x.shape, index).index]
-
-    def __setitem__(self, index: Any, x: Any) -> None:
-        self._write((index,), "set", x)
-
-    def addupdate(self, x: Any, idx: Any = ()) -> None:
-        """Add to what lies at an index of the view."""
-        self._write((idx,), "add", x)
-
-    def _write(self, path: tuple[Any, ...], name: str, x: Any) -> None:
-        x = _fitting(cast("Any", self), x, "set" if name == "set" else "addupdate")
-        self._base[...] = self._back(updated(self.aval, self[...], path, name, x))
-
-
-def _reshaped(ref: Any, shape: tuple[Any, ...]) -> ViewedRef:
-    before = ref.shape
-    return ViewedRef(ref, lambda x: x.reshape(*shape), lambda x: x.reshape(before))
-
-
-def _bitcast(ref: Any, dtype: Any) -> ViewedRef:
-    before, dtype = ref.dtype, np.dtype(dtype)
-    if before.itemsize != dtype.itemsize:
-        raise NotImplementedError(
-            f"Ref.bitcast: {before} and {dtype} have different widths. Read the value, and use "
-            "lax.bitcast_convert_type, along a new last axis."
-        )
-    return ViewedRef(ref, lambda x: x.view(dtype), lambda x: x.view(before))
-
-
-def _transposed(ref: Any, permutation: Any) -> ViewedRef:
-    axes = [int(k) for k in (reversed(range(ref.ndim)) if permutation is None else permutation)]
-    back = np.argsort(axes).tolist()
-    return ViewedRef(ref, lambda x: x.transpose(axes), lambda x: x.transpose(back))
-
-
 # ---- values in the trace in progress -------------------------------------------------------------
 
 
@@ -448,7 +437,7 @@ def check_distinct(name: str, where: str, operands: Sequence[Any], captured: int
         )
 
 
-def _fitting(ref: Ref, x: Any, name: str) -> Array:
+def fitting(ref: Ref, x: Any, name: str) -> Array:
     """Return what is to be written, as an array; raise `ValueError` for another dtype."""
     if type(x) is Ref:
         raise TypeError(f"Ref: a {ref.aval} cannot hold another Ref. Write its value: other[...].")

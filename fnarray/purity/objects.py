@@ -113,7 +113,7 @@ _COMPILED = ("cython_function_or_method", "fused_cython_function")
 
 
 #: Whose classes are Refs.
-_REFS = ("fnarray.core.ref", "fnarray.core.ref_types", "fnarray.random._key_refs")
+_REFS = ("fnarray.core.ref", "fnarray.core.ref_views", "fnarray.random._key_refs")
 
 
 def kind_of(obj: Any) -> str:
