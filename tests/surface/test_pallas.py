@@ -51,6 +51,10 @@ def asks(x_ref, o_ref):
     o_ref[...] = x_ref[...] * pl.program_id(1)
 
 
+def few(x_ref):
+    """Take too few Refs."""
+
+
 X = np.arange(8, dtype=np.float32)
 
 
@@ -72,6 +76,7 @@ def call(kernel=copy, **settings):
         (ValueError, "args\\[0\\] must return integer scalars.*float32",
          {"in_specs": [pl.BlockSpec((4,), lambda i: (i * 1.0,))]}),
         (ValueError, "returns \\(.*should return None.*o_ref\\[...\\]", {"kernel": returns}),
+        (TypeError, "few .* is called with 2 Refs.*Give it a parameter for each", {"kernel": few}),
         (ValueError, "Pytree for `in_specs`", {"in_specs": [HALF, HALF]}),
         (ValueError, "Pytree for `out_specs`", {"out_specs": [HALF]}),
         (ValueError, "Invalid out_shape type.*ShapeDtypeStruct", {"out_shape": 3}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...api.jit import jit
 from ...control.admission import admit
-from ...control.signature import fun_name, fun_text
+from ...control.signature import fun_name, fun_text, parameters_of
 from ...core import tree
 from ...core.array import Array
 from ...core.avals import ShapedArray
@@ -154,6 +155,7 @@ class _Call:
             for where, ref in (*enumerate(refs), *named.items())
             if type(ref) is Ref
         )
+        self._check_arity(refs, named)
         with admit(self.kernel, "pallas_call", statics=statics):
             out = self.kernel(*refs, **named)
         if out is not None:
@@ -162,6 +164,19 @@ class _Call:
                 f"None. It returns {out!r}: write results to the Refs of `out_shape`, "
                 "o_ref[...] = x."
             )
+
+    def _check_arity(self, refs: Sequence[Any], named: dict[str, Any]) -> None:
+        params = parameters_of(self.kernel)
+        if params is None:
+            return
+        try:
+            inspect.Signature(list(params.values())).bind(*refs, **named)
+        except TypeError as error:
+            raise TypeError(
+                f"The kernel function in the pallas_call {fun_text(self.kernel)} is called with "
+                f"{len(refs)} Refs by position and {sorted(named)} by name, of scalars, arguments, "
+                f"results and scratch memory in this order: {error}. Give it a parameter for each."
+            ) from None
 
     def _result(self, k: int, shape: Any) -> Any:
         if not (hasattr(shape, "shape") and hasattr(shape, "dtype")):
