@@ -13,6 +13,7 @@ from jax.experimental.pallas import tpu as jax_tpu
 
 import fnarray
 import fnarray.numpy as jnp
+from fnarray.config import scoped
 from fnarray.experimental import pallas as pl
 from fnarray.experimental.pallas import mosaic_gpu, triton
 from fnarray.experimental.pallas import tpu as pltpu
@@ -207,6 +208,33 @@ def test_views_of_refs():
     np.testing.assert_array_equal(found, x)
     with pytest.raises(NotImplementedError, match="different widths"):
         fnarray.new_ref(x).bitcast(jnp.int8)
+
+
+def test_kernels_on_the_devices_of_a_mesh():
+    """Each runs on its part, types of what varies included; a cut argument is refused."""
+
+    def kernel(x_ref, o_ref, acc_ref):
+        acc_ref[...] = x_ref[...] * fnarray.lax.axis_index("d")
+        o_ref[...] = acc_ref[...] + pl.program_id(0)
+
+    def f(x):
+        shape = fnarray.ShapeDtypeStruct(x.shape, x.dtype)
+        memory = [pltpu.VMEM((4,), jnp.float32)]
+        return pl.pallas_call(
+            kernel, shape, grid=(2,), in_specs=[HALF], out_specs=HALF, scratch_shapes=memory
+        )(x)
+
+    with scoped("num_cpu_devices", 2):
+        x, spec = np.arange(16, dtype=np.float32), fnarray.P("d")
+        mesh = fnarray.make_mesh((2,), ("d",))
+        with fnarray.set_mesh(mesh):
+            cut = fnarray.device_put(x, spec)
+            found = fnarray.jit(fnarray.shard_map(f, in_specs=spec, out_specs=spec))(cut)
+            with pytest.raises(ValueError, match=r"argument 0, float32.*shard_map"):
+                call_on = pl.pallas_call(copy, fnarray.ShapeDtypeStruct((16,), jnp.float32))
+                call_on(cut)
+    i = np.arange(16)
+    np.testing.assert_array_equal(found, x * (i // 8) + i % 8 // 4)
 
 
 def test_names_that_are_not_there_say_why():

@@ -133,6 +133,7 @@ class _Call:
             *self._windows("out_specs", "outputs", self.out_shape, out_tree, len(grid), first),
         ]
         given = [jnp.asarray(x) for x in (*tree.leaves(args[:first]), *ins)]
+        self._check_uncut(given)
         self._begin(outs, given)
         buffers = [new_ref(w.filled(x)) for w, x in zip(windows, (*ins, *outs), strict=True)]
         scratch = tree.map(_scratch_ref, self.spec.scratch_shapes)
@@ -207,6 +208,16 @@ class _Call:
                       tuple(np.shape(x) if not hasattr(x, "shape") else x.shape), axes, more)
             for k, (s, (path, x)) in enumerate(zip(flat, paths, strict=True))
         ]  # fmt: skip
+
+    def _check_uncut(self, given: list[Array]) -> None:
+        """Raise `ValueError` for arguments whose types say that several devices have them."""
+        for k, x in enumerate(given):
+            if x.aval.place is not None and any(x.aval.place.cuts):
+                raise ValueError(
+                    f"pallas_call of {self.name}: argument {k}, {x.aval.str_short()}, is cut along "
+                    "axes of a mesh, and a kernel runs on one device. Call it in a function that "
+                    "fnarray.shard_map maps, on each device's part."
+                )
 
     def _begin(self, outs: list[Any], given: list[Array]) -> None:
         """Put what each result begins as in place of its type."""
