@@ -23,7 +23,7 @@ from ...core.lazy import absent as _absent
 from ...core.ref import new_ref
 from ._blocks import HOST as HOST
 from ._blocks import GridSpec, MemoryRef, memory, no_block_spec, spec_of
-from ._grid import run_grid, window_of
+from ._grid import program_id, run_grid, window_of
 from ._inside import DeviceIdType as DeviceIdType
 from ._inside import semaphore_read as semaphore_read
 from ._inside import semaphore_signal as semaphore_signal
@@ -336,8 +336,6 @@ def emit_pipeline(
         ]
 
         def kernel(blocks: list[Any]) -> None:
-            from ._grid import program_id
-
             before = (tuple(map(program_id, range(len(grid)))),) if _explicit_indices else ()
             body(*before, *blocks, *(scratches or ()))
 
