@@ -244,6 +244,7 @@ def _operators() -> None:
 _hooks.bind_with(
     operators=_operators,
     convert=lambda: _load(".ops.kit.calls", __name__).convert,
+    ref_views=lambda: _load(".core.ref_views", __name__),
     eqn_text=lambda: _load(".core.pretty", __name__).eqn_text,
     graph_text=lambda: _load(".core.pretty", __name__).graph_text,
     families=lambda: _load(".lax", __name__)._import_families,

@@ -54,6 +54,11 @@ def convert(x: Any, dtype: Any, weak_type: bool) -> Any:
     return _bound("convert")(x, dtype, weak_type)
 
 
+def seen_ref(ref: Any, how: str, *args: Any) -> Any:
+    """Return a Ref of the elements of another, seen in another way."""
+    return getattr(_bound("ref_views"), how)(ref, *args)
+
+
 def graph_text(graph: Graph, **options: Any) -> str:
     """Return a graph as text."""
     return _bound("graph_text")(graph, **options)

@@ -18,8 +18,9 @@ import numpy as np
 from ..errors import UnexpectedTracerError
 from .array import Array, ArrayImpl, asarray, aval_of
 from .avals import ShapedArray
+from .dtypes import is_float, is_integer
 from .graph import Literal
-from .hooks import convert
+from .hooks import convert, seen_ref
 from .places import check_shape, is_whole, place, updated
 from .quiet import quietly
 from .source import Source, user_source
@@ -192,7 +193,7 @@ class Ref:
 
     def _write(self, path: tuple[Any, ...], name: str, x: Any) -> None:
         """Set, or add to, what lies at a path of indices."""
-        x = _fitting(self, x, "set" if name == "set" else "addupdate")
+        x = fitting(self, x, "set" if name == "set" else "addupdate")
         if state.trace is None and self.home is self._base is None and len(path) == 1:
             at = place(self.aval, self.shape, () if is_whole(path[0]) else path[0])
             if at.static and not (name == "set" and is_whole(path[0])):
@@ -217,6 +218,20 @@ class Ref:
         else:
             self._value = None
         return value
+
+    # ---- other views ----
+
+    def reshape(self, *shape: Any) -> TransformedRef:
+        """Return a Ref of the same elements in another shape."""
+        return seen_ref(self, "reshaped", shape)
+
+    def bitcast(self, dtype: Any) -> TransformedRef:
+        """Return a Ref of the same bits, as another dtype of the same width."""
+        return seen_ref(self, "bitcast", dtype)
+
+    def transpose(self, permutation: Any = None) -> TransformedRef:
+        """Return a Ref of the same elements with its axes in another order."""
+        return seen_ref(self, "transposed", permutation)
 
     # ---- what is asked of the array that lies there ----
 
@@ -327,6 +342,7 @@ class TransformedRef:
         self._ref._write((*self._path, idx), "add", x)
 
     get, set, swap = Ref.get, Ref.set, Ref.swap
+    reshape, bitcast, transpose = Ref.reshape, Ref.bitcast, Ref.transpose
 
 
 # ---- values in the trace in progress -------------------------------------------------------------
@@ -421,18 +437,30 @@ def check_distinct(name: str, where: str, operands: Sequence[Any], captured: int
         )
 
 
-def _fitting(ref: Ref, x: Any, name: str) -> Array:
+def fitting(ref: Ref, x: Any, name: str) -> Array:
     """Return what is to be written, as an array; raise `ValueError` for another dtype."""
     if type(x) is Ref:
         raise TypeError(f"Ref: a {ref.aval} cannot hold another Ref. Write its value: other[...].")
     x = x.array() if type(x) is Literal else x if isinstance(x, Array) else asarray(x)
     want = ref.aval.inner_aval
+    if x.dtype != want.dtype and name == "set" and _gives_way(x.aval, want.dtype):
+        x = convert(x, want.dtype, want.weak_type)
     if x.dtype != want.dtype:
         raise ValueError(
             f"Invalid dtype for `{name}`. Ref dtype: {want.dtype}. Value dtype: {x.dtype}. "
             f"Convert the value: x.astype({str(want.dtype)!r})."
         )
     return x
+
+
+def _gives_way(aval: ShapedArray, dtype: np.dtype) -> bool:
+    """Say whether a value that is written takes the Ref's dtype, as it does in JAX.
+
+    A weak floating one takes another floating dtype, an integer, weak or not, that of any integers.
+    """
+    if is_integer(dtype):
+        return is_integer(aval.dtype)
+    return aval.weak_type and is_float(aval.dtype) and is_float(dtype)
 
 
 def _as_weak(ref: Ref, value: Array) -> Array:

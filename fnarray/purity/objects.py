@@ -113,7 +113,7 @@ _COMPILED = ("cython_function_or_method", "fused_cython_function")
 
 
 #: Whose classes are Refs.
-_REFS = ("fnarray.core.ref", "fnarray.random._key_refs")
+_REFS = ("fnarray.core.ref", "fnarray.core.ref_views", "fnarray.random._key_refs")
 
 
 def kind_of(obj: Any) -> str:
@@ -140,9 +140,7 @@ def kind_of(obj: Any) -> str:
     if issubclass(t, functools.partial):
         return "partial"
     home = module_of(class_of(obj))
-    if home in ("fnarray.core.ref", "fnarray.random._key_refs") or (
-        t.__name__ == "Ref" and "jax" in home
-    ):
+    if home in _REFS or (t.__name__ == "Ref" and "jax" in home):
         return "ref"
     if issubclass(t, tuple):
         return "scalar" if all(kind_of(x) == "scalar" for x in _ITEMS(obj)) else "tuple"

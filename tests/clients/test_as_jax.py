@@ -138,9 +138,13 @@ def test_private_modules(tmp_path):
             "assert c.colocated_cpu_devices(devices) == tuple(devices); "
             "assert c.colocated_python(lambda x: x + 1).specialize(devices=devices)(1) == 2"
         ),
-        (  # imported by libraries that have kernels for accelerators, and left alone
+        (
             "from jax.experimental import pallas as pl; "
-            "from jax.experimental.pallas import tpu, triton"
+            "from jax.experimental.pallas import mosaic_gpu, tpu, triton; "
+            "s = jax.ShapeDtypeStruct((8,), jnp.float32); "
+            "f = lambda x, o: o.set(x[...] * pl.num_programs(0), ...); "
+            "y = pl.pallas_call(f, s, grid=(2,), interpret=True)(jnp.ones(8)); "
+            "assert (y == 2).all()"
         ),
         (
             "from jaxlib._jax import PjitFunction as P; assert isinstance(jax.jit(jnp.sin), P); "
@@ -206,8 +210,8 @@ MISSING = {
     "from jax import vmapp": "jax.vmap",
     "from jax.core import Trcer": "jax.core.Tracer",
     "from jax.errors import ConcretisationTypeError": "jax.errors.ConcretizationTypeError",
-    "from jax.experimental.pallas import pallas_call": None,
-    "import jax.experimental.pallas as pl; pl.pallas_call": None,
+    "from jax.experimental.pallas import core_map": None,
+    "import jax.experimental.pallas as pl; pl.core_map": None,
     "import jax.compile": None,
     "from jax._src import hijax": None,
     "import jaxlib.mlir": None,
@@ -222,7 +226,7 @@ def test_missing_names(tmp_path):
         assert "no jax.interpreters.xla.Backend: there is no XLA: fnarray" in found[line][-1]
     for line, nearest in MISSING.items():
         imports, attribute, text = found[line]
-        by_import = not line.endswith(("arrange", "pl.pallas_call"))
+        by_import = not line.endswith(("arrange", "pl.core_map"))
         assert (imports, attribute) == (by_import, not by_import), line
         assert text.startswith("fnarray, which stands in for jax, has no jax"), (line, text)
         assert text.endswith("See docs/how-to/run-a-jax-library.md."), (line, text)

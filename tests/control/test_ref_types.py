@@ -120,3 +120,41 @@ def test_derivatives_by_a_ref_lie_in_refs():
         fnarray.grad(lambda r: r[...] * 2)(ref)
     pull.with_refs(gradient)(3.0)
     assert gradient[...] == 6.5
+
+
+WRITTEN = {
+    "int": lambda np_: 1,
+    "float": lambda np_: 1.5,
+    "bool": lambda np_: True,
+    "int32": lambda np_: np.int32(300),
+    "int8": lambda np_: np_.ones((), "int8"),
+    "uint8": lambda np_: np_.full((), 200, "uint8"),
+    "float32": lambda np_: np.float32(2),
+    "float16": lambda np_: np_.ones((), "float16"),
+}
+
+
+def _stored(jax, dtype, written):
+    """What a Ref holds after a write, eager and compiled; True where it is refused."""
+
+    value = WRITTEN[written](jax.numpy)
+
+    def write(ref):
+        ref[1] = value
+        return ref[...]
+
+    found = []
+    for call in (write, jax.jit(write)):
+        ref = jax.new_ref(jax.numpy.zeros(3, dtype))
+        try:
+            found.append(np.asarray(call(ref)).tolist())
+        except ValueError as error:
+            found.append("Invalid dtype" in str(error))
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int8", "int32", "bool"])
+def test_what_is_written_takes_the_dtype_where_it_does_in_jax(dtype):
+    """Weak floats that of any floats, integers that of any integers; nothing else is cast."""
+    for written in WRITTEN:
+        assert _stored(fnarray, dtype, written) == _stored(jax, dtype, written), written

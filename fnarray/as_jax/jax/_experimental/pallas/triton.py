@@ -1,1 +1,0 @@
-"""``jax.experimental.pallas.triton``: none of its names are there; see the package."""
