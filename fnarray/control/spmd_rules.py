@@ -63,7 +63,7 @@ def _transposed(
     Outside a value is whole: partial sums become that on the way out, and are made on the way in.
     """
     flags: list[bool] = []
-    of_results = [a.to_ct_aval() for a in closed.out_avals]
+    of_results = [a.of_cotangents() for a in closed.out_avals]
     known_avals = [a for a, f in zip(closed.in_avals, linear, strict=True) if not f]
 
     def others(names: Names) -> Names:

@@ -220,7 +220,7 @@ class ShapedArray:
         """Axes along which devices have partial sums, and along which they had."""
         return self.place.sums if self.place is not None else NO_SUMS
 
-    def to_ct_aval(self) -> ShapedArray:
+    def of_cotangents(self) -> ShapedArray:
         """Return the aval of cotangents: those of partial sums are whole, and the other way round.
 
         To hand a whole value to devices is free, and the transpose of that is a sum over them: it

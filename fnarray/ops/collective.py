@@ -147,7 +147,7 @@ def _psum_transpose(ct: Any, x: Any, *, axis_name: Names, axis_index_groups: Gro
     """Where types say what varies, a sum is the same for all, and so is its cotangent."""
     if x.aval.place is None or axis_index_groups is not None:
         return bind(psum_p, ct, axis_name=axis_name, axis_index_groups=axis_index_groups)
-    return hooks.placed_as(ct, x.aval.to_ct_aval())
+    return hooks.placed_as(ct, x.aval.of_cotangents())
 
 
 psum_p = _reducing(

@@ -75,7 +75,7 @@ pcast_p = register(
         form=_form,
         word=True,
         jvp=LINEAR,
-        transpose=lambda ct, x, **params: [placed_as(ct, x.aval.to_ct_aval())],
+        transpose=lambda ct, x, **params: [placed_as(ct, x.aval.of_cotangents())],
         batch=lambda size, xs, batched, **params: bind(pcast_p, xs[0], **params),
     )
 )
@@ -160,7 +160,7 @@ reshard_p = register(
         form=_form,
         word=True,
         jvp=LINEAR,
-        transpose=lambda ct, x, **params: [placed_as(ct, x.aval.to_ct_aval())],
+        transpose=lambda ct, x, **params: [placed_as(ct, x.aval.of_cotangents())],
         batch=_reshard_batch,
         print_params=lambda params: {},
     )

@@ -138,7 +138,7 @@ def transpose_graph(
     """
     flags: list[bool] = []
     known_avals = [a for a, f in zip(closed.in_avals, linear, strict=True) if not f]
-    of_results = [a.to_ct_aval() for a in closed.out_avals]
+    of_results = [a.of_cotangents() for a in closed.out_avals]
 
     def fun(*args: Any) -> list[Any]:
         known, given = iter(args[: len(known_avals)]), iter(args[len(known_avals) :])

@@ -56,7 +56,7 @@ def backward(
             return
         if asked is not None and atom not in asked:
             return
-        if ct.aval.place is not (wanted := atom.aval.to_ct_aval()).place:
+        if ct.aval.place is not (wanted := atom.aval.of_cotangents()).place:
             ct = hooks.placed_as(ct, wanted)
         found[atom] = add_tangents(found[atom], ct) if atom in found else ct
 
@@ -73,7 +73,7 @@ def backward(
         rule = eqn.primitive.rule("transpose")
         if eqn.primitive.multiple_results:
             filled = [
-                Zero(v.aval.to_ct_aval()) if ct is None else ct
+                Zero(v.aval.of_cotangents()) if ct is None else ct
                 for v, ct in zip(eqn.outvars, outs, strict=True)
             ]
             ct: Any = filled
@@ -89,7 +89,7 @@ def backward(
                     )
                 give(atom, ct)
     return [
-        found.get(v, Zero(v.aval.to_ct_aval())) if type(x) is Undefined else None
+        found.get(v, Zero(v.aval.of_cotangents())) if type(x) is Undefined else None
         for v, x in zip(graph.invars, args, strict=True)
     ]
 

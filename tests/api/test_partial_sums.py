@@ -133,6 +133,17 @@ def test_cotangents_of_reduced_are_unreduced():
     np.testing.assert_allclose(back, 2 * A @ B, rtol=1e-5)
 
 
+def test_what_extensions_call_types_of_cotangents():
+    """`to_ct_aval` exchanges the words; `float0` has none, and zeros that nothing reaches do."""
+    import fnarray.extend.core
+
+    r = fnarray.typeof(reshard(W, R))
+    assert r.to_ct_aval().str_short(True) == "f32[4,3]{U:x}"
+    assert r.update(dtype=np.int32).to_ct_aval().dtype == fnarray.dtypes.float0
+    unused = fnarray.grad(lambda r: 0.0 * jnp.ones(()))(reshard(W, R))
+    assert typed(unused) == "f32[4,3]{U:x}"
+
+
 def test_gradients_are_added_up_over_turns_of_a_loop():
     """A carry of partial sums, gradients through a scan in the body, is brought together once."""
     w = jnp.stack([jnp.asarray(X) / 4] * 3)
