@@ -26,9 +26,20 @@ from .pullback import VJP
 
 
 def check_array(x: Any, where: Callable[[], str]) -> None:
-    """Raise `TypeError` unless a value is an array or a number; ``where`` says what it is."""
+    """Raise `TypeError` unless a value is an array or a number; ``where`` says what it is.
+
+    Raises
+    ------
+    ValueError
+        For a Ref, of which others than who calls may take the derivative.
+    """
     if isinstance(x, Array):
         return
+    if isinstance(x, Ref):
+        raise ValueError(
+            f"{x!r} is a Ref, which has no derivative here: it is {where()}. Pass its value, "
+            "ref[...], or use grad, vjp or jvp, which take Refs."
+        )
     try:
         aval_of(x)
     except TypeError as error:
@@ -232,4 +243,5 @@ def backward_of(
 
 def cotangents(found: Sequence[Any], in_avals: Sequence[ShapedArray], linear: Linear) -> list[Any]:
     """Return a cotangent for every input, zeros for the inactive."""
-    return [instantiate(ct) for ct in with_zeros(linear.active_in, found, in_avals)]
+    of_inputs = [a.of_cotangents() if isinstance(a, ShapedArray) else a for a in in_avals]
+    return [instantiate(ct) for ct in with_zeros(linear.active_in, found, of_inputs)]

@@ -14,6 +14,7 @@ from ..control.signature import (
     StaticSpec,
     abstract,
     argnums,
+    argument_paths,
     fun_name,
     fun_text,
     unhashable,
@@ -27,6 +28,8 @@ from ..core.axes import Axes, AxisTrace, devices_in_use
 from ..core.callables import named_as
 from ..core.keep import kept_with
 from ..core.quiet import quietly
+from ..core.ref import Ref
+from ..core.source import user_source
 from ..core.trace import bind, state, tracing
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
@@ -364,6 +367,12 @@ def _op_by_op(
 
 
 def _avals(fun: Any, leaves: Sequence[Any], dyn: Any, kwargs: Any) -> tuple[Any, ...]:
+    if Ref in (kinds := list(map(type, leaves))):
+        path = argument_paths(fun, dyn, kwargs)[kinds.index(Ref)]
+        raise ValueError(
+            f"pmap: the argument {path} of {fun_text(fun)} is a Ref, whose rows are not handed out "
+            f"to devices, at {user_source()}. Pass its value, ref[...], and write what is returned."
+        )
     try:
         return tuple([x.aval if isinstance(x, Array) else abstract(x) for x in leaves])
     except TypeError:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core import tree
 from ..core.array import ArrayElsewhere, ArrayImpl, asarray
-from ..core.avals import Cuts, ShapedArray
+from ..core.avals import NO_SUMS, Cuts, ShapedArray
 from ..core.forms import Branch, Inline, Scan, While
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, subgraphs
 from ..core.memo import recall, remember
@@ -67,10 +67,12 @@ def _sharding(mesh: Mesh, aval: ShapedArray, cuts: Cuts) -> NamedSharding:
         (*typed, *(n for n in names if n not in explicit and n not in typed))
         for typed, names in zip(aval.cuts, cuts, strict=True)
     ]
+    unreduced, reduced = aval.sums if aval.place is not None and aval.place.mesh else NO_SUMS
     if not explicit:  # as a compiler says it, which cannot tell the rank
         while spec and not spec[-1]:
             spec.pop()
-    return NamedSharding(mesh, PartitionSpec(*(names or None for names in spec)))
+    cut = (names or None for names in spec)
+    return NamedSharding(mesh, PartitionSpec(*cut, unreduced=unreduced, reduced=reduced))
 
 
 def _known_one(sharding: NamedSharding, rank: int, given: Sequence[Sharding | None]) -> Sharding:
@@ -200,7 +202,7 @@ def _mesh_said(closed: ClosedGraph) -> Mesh | None:
             if (mesh := _mesh_said(ClosedGraph(graph))) is not None:
                 return mesh
     for aval in (*closed.in_avals, *(v.aval for e in closed.eqns for v in e.outvars)):
-        if aval.place is not None and aval.place.cuts:
+        if aval.place is not None and aval.place.mesh:
             return mesh_for(aval.place.mesh)
     return None
 
@@ -292,6 +294,6 @@ def _settled(
 def of_type(x: ArrayImpl) -> ArrayImpl:
     """Return an array of a type that is cut, on the devices of its mesh."""
     where = x.aval.place
-    if where is None or not where.cuts:
+    if where is None or not where.mesh:
         return x
     return PlacedArray(x._data, x.aval, _sharding(mesh_for(where.mesh), x.aval, x.aval.cuts))

@@ -11,17 +11,19 @@ import numpy as np
 from ..control.signature import fun_text
 from ..core import tree
 from ..core.array import Array, ArrayElsewhere, Deletable, asarray
+from ..core.avals import NO_SUMS
 from ..core.callables import named_as
 from ..core.dtypes import canonicalize_dtype
 from ..core.source import user_source
 from ..core.trace import Tracer, accepted, bind
+from ..errors import ShardingTypeError
 from ..ops.kit.canonical import as_array
 from ..ops.placing import constrained, placed_as, reshard_p
 from ..runtime.ambient import AbstractMesh, get_abstract_mesh, use_abstract_mesh
 from ..runtime.device import Device
 from ..runtime.layout import Format, check_layout
 from ..runtime.mesh import AxisType, Mesh, current_mesh, mesh_for
-from ..runtime.placed import PlacedArray, put
+from ..runtime.placed import PlacedArray, others_of_sums, put
 from ..runtime.spec import (
     NamedSharding,
     PartitionSpec,
@@ -126,9 +128,10 @@ def moved(x: Any, where: Any, what: str) -> Any:
     if not isinstance(where, NamedSharding):
         return x
     at = place_of(where, x.ndim)
-    if (at.cuts if at else ((),) * x.ndim) != x.aval.cuts:
-        cuts = at.cuts if at is not None else ((),) * x.ndim
-        x = bind(reshard_p, x, mesh=where.mesh.shape_tuple, cuts=cuts, sharding=where)
+    asked = x.aval.update(place=at)
+    if (asked.cuts, asked.sums) != (x.aval.cuts, x.aval.sums):
+        mesh, cuts = where.mesh.shape_tuple, asked.cuts
+        x = bind(reshard_p, x, mesh=mesh, cuts=cuts, sums=asked.sums, sharding=where)
     if where.mesh.auto_axes:
         x = constrained(x, where)
     return x
@@ -181,9 +184,22 @@ def cut_as(where: Any, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         out = f(*args, **kwargs)
     if isinstance(where, PartitionSpec | NamedSharding):
         where = named(getattr(f, "__name__", "out_sharding"), where)
+        _check_summed(getattr(f, "__name__", "out_sharding"), where, (args, kwargs))
         where = tree.map(lambda x: _of_rank(where, x.ndim), out)
         return tree.map(lambda x, w: moved(x, w, "out_sharding"), out, where)
     return tree.map(lambda x: moved(x, where, "device"), out)
+
+
+def _check_summed(what: str, where: NamedSharding, operands: Any) -> None:
+    """Raise unless a result's partial sums are over axes that some operand is cut along, or has."""
+    arrays = [x.aval for x in tree.leaves(operands) if isinstance(x, Array)]
+    known = {n for a in arrays for names in (*a.cuts, a.sums[0]) for n in names}
+    if arrays and (more := where.spec.unreduced - known):
+        raise ShardingTypeError(
+            f"{what}: out_sharding's unreduced axes should be those along which what is summed is "
+            f"cut: no operand is along {sorted(map(str, more))}, at {user_source()}. Operands are "
+            f"{', '.join(a.str_short(True) for a in arrays)}. Cut them with fnarray.reshard."
+        )
 
 
 def placed_like(x: Any, like: Any) -> Any:
@@ -197,10 +213,10 @@ def _of_rank(where: NamedSharding, rank: int) -> NamedSharding:
     """Return a sharding whose spec says something of every axis."""
     spec = where.spec
     while len(spec) > rank and spec[-1] is None:
-        spec = PartitionSpec(*spec[:-1])
+        spec = spec.update(partitions=spec.partitions[:-1])
     # A type has an entry for each axis; a sharding of axes of type Auto is kept as it was given.
     rest = 0 if where.mesh.are_all_axes_auto else rank - len(spec)
-    return where.update(spec=PartitionSpec(*spec, *(None,) * rest))
+    return where.update(spec=spec.update(partitions=(*spec.partitions, *(None,) * rest)))
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -225,8 +241,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         if isinstance(where, NamedSharding) and where.mesh.are_all_axes_explicit:
             leaf = as_array(leaf)
             check_rank(where.spec, leaf.shape, what)
-            at = place_of(where, leaf.ndim)
-            if (at.cuts if at else ((),) * leaf.ndim) != leaf.aval.cuts:
+            asked = leaf.aval.update(place=place_of(where, leaf.ndim))
+            if (asked.cuts, asked.sums) != (leaf.aval.cuts, leaf.aval.sums):
                 raise AssertionError(
                     f"{what} acts as an assert when all axes of the mesh are of type Explicit: the "
                     f"array {leaf.aval.str_short()} is not cut as {where.spec}, at "
@@ -253,7 +269,8 @@ def retyped(x: Any, names: Iterable[Hashable], kind: AxisType) -> Any:
     cuts = tuple(tuple(n for n in ns if n not in gone) for ns in x.aval.cuts)
     whole = PartitionSpec(*(ns or None for ns in x.aval.cuts))
     mesh = mesh_for(x.aval.place.mesh)
-    return bind(reshard_p, x, mesh=mesh.shape_tuple, cuts=cuts, sharding=NamedSharding(mesh, whole))
+    where = NamedSharding(mesh, whole)
+    return bind(reshard_p, x, mesh=mesh.shape_tuple, cuts=cuts, sums=NO_SUMS, sharding=where)
 
 
 def _region(
@@ -376,6 +393,11 @@ def make_array_from_callback(
     shape = tuple(shape)
     if there := sharding.platform:
         return there.from_callback(shape, sharding, data_callback, dtype)
+    if others_of_sums(sharding):
+        raise NotImplementedError(
+            f"make_array_from_callback: partial sums have no index, got {sharding} at "
+            f"{user_source()}. Use make_array_from_single_device_arrays, or reshard a whole."
+        )
     whole: np.ndarray | None = None
     done: set[Any] = set()
     for index in sharding.devices_indices_map(shape).values():
@@ -433,8 +455,26 @@ def make_array_from_single_device_arrays(
             f"{sorted(d.id for d in where)}, at {user_source()}. Put each on its device: "
             "fnarray.device_put(part, device)."
         )
+    if others_of_sums(sharding):
+        return put(asarray(_summed_parts(shape, sharding, by_device, dtype)), sharding)
     found = {_bounds(index): by_device[device] for device, index in where.items()}
     return make_array_from_callback(shape, sharding, lambda index: found[_bounds(index)], dtype)
+
+
+def _summed_parts(shape: Sequence[int], sharding: NamedSharding, parts: Any, dtype: Any) -> Any:
+    """Return the whole of parts of which some are partial sums: each is counted once."""
+    mesh, sums = sharding.mesh, sharding.spec.unreduced
+    along = [k for k, name in enumerate(mesh.axis_names) if name in sums]
+    whole = np.zeros(tuple(shape), dtype or next(iter(parts.values())).dtype)
+    indices = sharding.devices_indices_map(tuple(shape))
+    done: set[Any] = set()
+    for at in np.ndindex(mesh.devices.shape):
+        device: Any = mesh.devices[at]
+        key = _bounds(indices[device]), tuple(at[k] for k in along)
+        if key not in done:
+            done.add(key)
+            whole[indices[device]] += np.asarray(parts[device])
+    return whole
 
 
 def _bounds(index: Any) -> tuple[Any, ...]:

@@ -11,19 +11,21 @@ from ..control.signature import Signature, argument_paths, fun_text
 from ..control.tracing import Traced
 from ..core import tree
 from ..core.array import ArrayElsewhere, ArrayImpl
-from ..core.avals import ShapedArray, place
-from ..core.axes import devices_in_use
+from ..core.avals import NO_SUMS, ShapedArray, Sums, place
+from ..core.axes import checked_axes, devices_in_use
 from ..core.callables import named_as
 from ..core.keep import kept_with
 from ..core.source import user_source
 from ..core.trace import Tracer, bind, state
-from ..ops.kit.calls import permute, reshape
-from ..ops.placing import constrained, reshard_p
+from ..ops.collective import psum
+from ..ops.kit.calls import pad, permute, reshape
+from ..ops.kit.canonical import as_array
+from ..ops.placing import cast, constrained, kind_along, reshard_p
 from ..runtime.ambient import AbstractMesh, get_abstract_mesh, use_abstract_mesh
 from ..runtime.device import devices
 from ..runtime.mesh import AxisType, Mesh, current_mesh, mesh_for
 from ..runtime.placed import PlacedArray
-from ..runtime.spec import NamedSharding, PartitionSpec, block_shape, check_spec
+from ..runtime.spec import NamedSharding, PartitionSpec, block_shape, check_spec, sums_of_spec
 from .batching import checked_arrays
 from .blocks_of import block
 from .parallel import Layout, check_devices, eager, run_elsewhere, run_shards
@@ -84,9 +86,8 @@ def shard_map(
         )  # fmt: skip
     if not callable(f):
         raise TypeError(f"shard_map: Expected a callable value, got {f!r} of type {type(f)}.")
-    if isinstance(in_specs, list):
-        in_specs = tuple(in_specs)
-    chosen = frozenset(axis_names)
+    in_specs = tuple(in_specs) if isinstance(in_specs, list) else in_specs
+    chosen, ended = frozenset(axis_names), _ending(f, out_specs)
 
     @named_as(f)
     def mapped(*args: Any) -> Any:
@@ -117,7 +118,7 @@ def shard_map(
                 _split(_whole(x, grid, s), grid, s)
                 for x, s in zip(operands, layout.places, strict=True)
             ]
-            t, _, outs, specs = run_shards("shard_map", f, signature, operands, layout, results)
+            t, _, outs, specs = run_shards("shard_map", ended, signature, operands, layout, results)
         return t.out_spec.unflatten(
             [
                 _put_together(x, grid, s, aval, f)
@@ -230,8 +231,59 @@ def _specs(what: str, specs: Any, full: Any, is_leaf: Any = is_spec) -> list[Any
         ) from None
 
 
+def _says_sums(specs: Any) -> bool:
+    """Whether a tree of specs names axes of partial sums."""
+    leaves = [specs] if is_spec(specs) else tree.leaves(specs, is_leaf=is_spec)
+    return any(is_spec(s) and (s.unreduced or s.reduced) for s in leaves)
+
+
+def _ending(f: Callable[..., Any], out_specs: Any) -> Callable[..., Any]:
+    """Return a function whose results are whole: partial sums are summed, and said to be outside.
+
+    All devices share the host's memory, in which to put off a sum would save nothing.
+    """
+    if not _says_sums(out_specs):
+        return f
+
+    @named_as(f)
+    def inside(*args: Any) -> Any:
+        out = f(*args)
+        leaves, spec = tree.flatten_spec(out)
+        specs = _specs("out_specs", out_specs, out)
+        return spec.unflatten(
+            [_ended(x, s, f) if is_spec(s) else x for x, s in zip(leaves, specs, strict=True)]
+        )
+
+    return inside
+
+
+def _ended(x: Any, spec: PartitionSpec, f: Callable[..., Any]) -> Any:
+    x = as_array(x)
+    unreduced, reduced = (tuple(sorted(s, key=str)) for s in (spec.unreduced, spec.reduced))
+    if not checked_axes():
+        return psum(x, unreduced) if unreduced else x
+    for axes, asked, kinds in (
+        (unreduced, "unreduced", ("varying", "unreduced")),
+        (reduced, "reduced", ("reduced",)),
+    ):
+        if wrong := [a for a in axes if kind_along(x.aval, a) not in kinds]:
+            raise ValueError(
+                f"shard_map of {fun_text(f)}: out_specs {spec} say that a result is {asked} along "
+                f"{wrong}, and it is {kind_along(x.aval, wrong[0])}: {x.aval.str_short()}, at "
+                f"{user_source()}. Say how it is meant with lax.pcast, or name it otherwise."
+            )
+    x = cast(cast(x, unreduced, "unreduced"), unreduced, "invarying")
+    return x
+
+
 def _check_names(what: str, f: Any, grid: Mesh, spec: Any, manual: Names) -> None:
     check_spec(grid, spec, f"shard_map {what}")
+    if (spec.unreduced or spec.reduced) and manual != frozenset(grid.axis_names):
+        raise NotImplementedError(
+            f"shard_map {what} of {fun_text(f)}: unreduced and reduced axes need a function that "
+            f"runs on all axes of the mesh, {grid.axis_names}, got {spec} and "
+            f"{sorted(map(str, manual))}, at {user_source()}. Leave axis_names out."
+        )
     if others := [n for names in spec.names() for n in names if n not in manual]:
         raise ValueError(
             f"shard_map {what} of {fun_text(f)} must refer to axes that it runs on "
@@ -255,9 +307,18 @@ def _check_promise(f: Any, spec: PartitionSpec, aval: ShapedArray, manual: Names
 def _of_types(operands: Sequence[Any], manual: Names) -> list[PartitionSpec]:
     """Return the specs that operands' types say: of axes of type Auto they say nothing."""
     return [
-        PartitionSpec(*(tuple(n for n in names if n in manual) for names in x.aval.cuts))
+        PartitionSpec(
+            *(tuple(n for n in names if n in manual) for names in x.aval.cuts),
+            unreduced=_sums_outside(x.aval)[0],
+            reduced=_sums_outside(x.aval)[1],
+        )
         for x in operands
     ]
+
+
+def _sums_outside(aval: ShapedArray) -> Sums:
+    """Return the sums of a value that is no block: its type names its mesh."""
+    return aval.sums if aval.place is not None and aval.place.mesh else NO_SUMS
 
 
 def _cut(
@@ -285,7 +346,12 @@ def _cut(
         _check_type(where, grid, x.aval, s, manual)
         named = frozenset(n for names in s.names() for n in names)
         rest = tuple(tuple(n for n in names if n not in manual) for names in x.aval.cuts)
-        at = place(grid.shape_tuple, rest, x.aval.vma | (named if check_vma else frozenset()))
+        at = place(
+            () if s.unreduced or s.reduced else grid.shape_tuple,
+            rest,
+            x.aval.vma | (named if check_vma else frozenset()),
+            sums_of_spec(s) if check_vma else NO_SUMS,
+        )
         blocks.append(x.aval.update(shape=block_shape(x.shape, grid, s, where), place=at))
     axes = tuple((n, size) for n, size in grid.shape_tuple if n in manual)
     count = 1
@@ -295,7 +361,7 @@ def _cut(
     return Layout(
         axes,
         tuple(specs),
-        tuple(tuple(n for names in s.names() for n in names) for s in specs),
+        tuple((*_sum_axes(grid, s), *(n for names in s.names() for n in names)) for s in specs),
         tuple(blocks),
         grid,
         check_vma,
@@ -306,6 +372,12 @@ def _check_type(
     where: str, grid: Mesh, aval: ShapedArray, spec: PartitionSpec, manual: Names
 ) -> None:
     """Raise unless an argument is cut along axes of type Explicit as its spec says."""
+    if _sums_outside(aval) != sums_of_spec(spec):
+        raise ValueError(
+            f"{where}: in_specs {spec} must be unreduced and reduced along the axes that the "
+            f"argument is, {aval.str_short()}, at {user_source()}. Leave in_specs out, or use "
+            "fnarray.reshard."
+        )
     explicit = manual & set(grid.explicit_axes)
     asked = (*spec.names(), *((),) * (aval.ndim - len(spec)))
     for names, typed in zip(asked, aval.cuts, strict=False):
@@ -324,8 +396,8 @@ def _untyped(x: Any) -> Any:
     """Return an array whose type does not say how it is cut."""
     if type(x) is PlacedArray:
         return ArrayImpl(x._data, x.aval.update(place=None))
-    if isinstance(x, Tracer) and any(x.aval.cuts):
-        return bind(reshard_p, x, mesh=(), cuts=((),) * x.ndim, sharding=None)
+    if isinstance(x, Tracer) and (any(x.aval.cuts) or _sums_outside(x.aval) != NO_SUMS):
+        return bind(reshard_p, x, mesh=(), cuts=((),) * x.ndim, sums=NO_SUMS, sharding=None)
     return x
 
 
@@ -341,9 +413,8 @@ def _put_together(x: Any, grid: Mesh, spec: PartitionSpec, aval: ShapedArray, f:
     x = _joined(_untyped(x), grid, spec, f)
     if any(aval.cuts):
         names = (*spec.names(), *((),) * (x.ndim - len(spec)))
-        spec = PartitionSpec(
-            *((*outer, *inner) or None for outer, inner in zip(names, aval.cuts, strict=True))
-        )
+        cuts = ((*outer, *inner) or None for outer, inner in zip(names, aval.cuts, strict=True))
+        spec = spec.update(partitions=tuple(cuts))
     if grid.platform:  # on workers types do not say where arrays are
         return x
     if set(grid.manual_axes) and not (grid.explicit_axes or grid.auto_axes):
@@ -359,6 +430,12 @@ def _put_together(x: Any, grid: Mesh, spec: PartitionSpec, aval: ShapedArray, f:
 def _split(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
     """Return an array with the axes it is cut along in front, in the spec's order."""
     sizes, block = mesh.shape, block_shape(x.shape, mesh, spec, "shard_map")
+    if sums := _sum_axes(mesh, spec):
+        rest = _split(x, mesh, spec.update(unreduced=frozenset()))
+        first = reshape(rest, (*(1 for _ in sums), *rest.shape))
+        # The first device has the sum, and others add nothing to it.
+        more = [(0, sizes[n] - 1, 0) for n in sums]
+        return pad(first, 0, (*more, *((0, 0, 0) for _ in rest.shape)))
     shape: list[int] = []
     front: list[int] = []
     names = (*spec.names(), *((),) * (x.ndim - len(spec)))
@@ -369,6 +446,11 @@ def _split(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
         return x
     kept = [k for k in range(len(shape)) if k not in front]
     return permute(reshape(x, shape), (*front, *kept))
+
+
+def _sum_axes(mesh: Mesh, spec: PartitionSpec) -> tuple[Hashable, ...]:
+    """Return the axes of partial sums, in the mesh's order: of these each device has its own."""
+    return tuple(n for n in mesh.axis_names if n in spec.unreduced)
 
 
 def _joined(x: Any, mesh: Mesh, spec: PartitionSpec, f: Callable[..., Any]) -> Any:

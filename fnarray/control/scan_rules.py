@@ -234,7 +234,7 @@ def _backwards(prim: Primitive) -> Any:
         d = _transposed_body(jaxpr, linear_consts, num_carry, linear_xs, given)
         sums, rows = d.flags[: sum(linear_consts)], d.flags[sum(linear_consts) :]
         known = [x for x in consts if not is_undefined(x)]
-        zeros = [instantiate(Zero(x.aval)) for x in chosen(linear_consts, consts)]
+        zeros = [instantiate(Zero(x.aval.of_cotangents())) for x in chosen(linear_consts, consts)]
         start = [*chosen(sums, zeros), *(instantiate(c) for c in cts[:num_carry])]
         outs = bind(
             prim,
@@ -274,7 +274,8 @@ def _transposed_body(
     """
     flags: list[bool] = []
     const_avals, carry_avals, x_avals = parts(jaxpr.in_avals, len(consts), num_carry)
-    rows = chosen(given, jaxpr.out_avals[num_carry:])
+    of_rows = [a.of_cotangents() for a in jaxpr.out_avals[num_carry:]]
+    rows = chosen(given, of_rows)
 
     def unknown(avals: Any, linear: Flags, known: Any) -> list[Any]:
         return [Undefined(a) if f else next(known) for a, f in zip(avals, linear, strict=True)]
@@ -285,10 +286,7 @@ def _transposed_body(
             *map(Undefined, carry_avals),
             *unknown(x_avals, xs, known_rows),
         ]
-        outs = [
-            next(ys) if f else Zero(a)
-            for a, f in zip(jaxpr.out_avals[num_carry:], given, strict=True)
-        ]
+        outs = [next(ys) if f else Zero(a) for a, f in zip(of_rows, given, strict=True)]
         return backward(jaxpr.jaxpr, jaxpr.consts, operands, [*carry, *outs])
 
     with recording(jaxpr.jaxpr.debug_name) as trace:
@@ -297,7 +295,7 @@ def _transposed_body(
             return [trace.argument(a, "a cotangent") for a in avals]
 
         known = arguments(a for a, f in zip(const_avals, consts, strict=True) if not f)
-        carry = arguments(carry_avals)
+        carry = arguments(a.of_cotangents() for a in carry_avals)
         known_rows = arguments(a for a, f in zip(x_avals, xs, strict=True) if not f)
         ys = arguments(rows)
         found = cotangents(iter(known), iter(known_rows), carry, iter(ys))

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from ..core.avals import NO_SUMS, ShapedArray, place
 from ..core.axes import Axes
 from ..core.graph import ClosedGraph
 from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Undefined, Zero, chosen, is_zero
 from ..core.trace import bind
-from ..ops.collective import axis_index_p, psum_p
-from ..ops.kit.calls import eq, full, moveaxis, select
+from ..ops.collective import psum_p
+from ..ops.kit.calls import moveaxis
 from ..ops.kit.rules import instantiate as made
+from ..ops.placing import cast, of_the_first, placed_as
 from ..transforms.batch import Axis
 from ..transforms.graphs import Derived, Flags, recorded
 from ..transforms.transpose import backward
@@ -58,8 +60,10 @@ def _transposed(
 
     Where types say what varies, a result that does not is one value, whose cotangent all shards
     get; and what an operand that does not is repeated by, its cotangent is summed by (`pvary`).
+    Outside a value is whole: partial sums become that on the way out, and are made on the way in.
     """
     flags: list[bool] = []
+    of_results = [a.of_cotangents() for a in closed.out_avals]
     known_avals = [a for a, f in zip(closed.in_avals, linear, strict=True) if not f]
 
     def others(names: Names) -> Names:
@@ -73,27 +77,26 @@ def _transposed(
             Undefined(a) if f else next(known) for a, f in zip(closed.in_avals, linear, strict=True)
         ]
         own = [
-            _of_the_first(next(cts), others(names)) if f else Zero(a)
-            for a, f, names in zip(closed.out_avals, given, out_names, strict=True)
+            placed_as(of_the_first(next(cts), others(names)), a) if f else Zero(a)
+            for a, f, names in zip(of_results, given, out_names, strict=True)
         ]
         found = chosen(linear, backward(closed.jaxpr, closed.consts, operands, own))
         flags.extend(not is_zero(c) for c in found)
         return [
-            _summed(made(c), others(names))
+            cast(_summed(made(c), others(names)), sorted(c.aval.sums[0], key=str), "invarying")
             for c, names in zip(found, chosen(linear, in_names), strict=True)
             if not is_zero(c)
         ]
 
-    avals = (*known_avals, *chosen(given, closed.out_avals))
+    avals = (*known_avals, *map(_whole, chosen(given, of_results)))
     return recorded(fun, avals, closed.jaxpr.debug_name, flags)
 
 
-def _of_the_first(ct: Any, names: Names) -> Any:
-    """Return a cotangent in the first shard along axes, zeros in the others."""
-    for name in names:
-        index = bind(axis_index_p, axis_name=(name,))
-        ct = select(eq(index, 0), ct, full(ct.aval, 0))
-    return ct
+def _whole(aval: ShapedArray) -> ShapedArray:
+    """Return the aval of a value that all devices have, where it was, or is, to be summed."""
+    if aval.sums == NO_SUMS:
+        return aval
+    return aval.update(place=place((), aval.cuts, aval.vma))
 
 
 def _summed(ct: Any, names: Names) -> Any:

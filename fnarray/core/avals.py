@@ -19,6 +19,9 @@ _interned: dict[tuple[Any, ...], ShapedArray] = {}
 #: For each axis of an array, the axes of a mesh that it is cut along.
 Cuts = tuple[tuple[Hashable, ...], ...]
 Names = frozenset[Hashable]
+#: Axes along which there are partial sums, and along which there were.
+Sums = tuple[Names, Names]
+NO_SUMS: Sums = (frozenset(), frozenset())
 
 
 @frozen
@@ -30,7 +33,7 @@ class ManualAxisType:
     varying : frozenset of names
         Axes along which the values differ.
     unreduced, reduced : frozenset of names
-        Axes along which there are partial sums, and along which there were. Types have none.
+        Axes along which there are partial sums, and along which there were.
     """
 
     varying: Names = frozenset()
@@ -50,23 +53,31 @@ class Place:
         By axis; those of type Explicit alone.
     varying : frozenset of names
         Axes of type Manual along which the values differ.
+    sums : tuple of two frozensets of names
+        Axes along which devices have partial sums, and along which they had: what has `sums` of one
+        kind has cotangents of the other.
     """
 
     mesh: tuple[tuple[Hashable, int], ...]
     cuts: Cuts
     varying: Names
+    sums: Sums
 
 
 @lru_cache(maxsize=4096)
-def _place(mesh: tuple[tuple[Hashable, int], ...], cuts: Cuts, varying: Names) -> Place:
-    return Place(mesh, cuts, varying)
+def _place(mesh: tuple[tuple[Hashable, int], ...], cuts: Cuts, varying: Names, sums: Sums) -> Place:
+    return Place(mesh, cuts, varying, sums)
 
 
-def place(mesh: Any, cuts: Cuts, varying: Names = frozenset()) -> Place | None:
-    """Return the one place of these three; None where they say nothing."""
+def place(
+    mesh: Any, cuts: Cuts, varying: Names = frozenset(), sums: Sums = NO_SUMS
+) -> Place | None:
+    """Return the one place of these four; None where they say nothing."""
+    if sums != NO_SUMS:
+        return _place(tuple(mesh), cuts if any(cuts) else (), varying, sums)
     if not any(cuts):
-        return _place((), (), varying) if varying else None
-    return _place(tuple(mesh), cuts, varying)
+        return _place((), (), varying, NO_SUMS) if varying else None
+    return _place(tuple(mesh), cuts, varying, NO_SUMS)
 
 
 def _grouped(names: Any) -> str:
@@ -179,7 +190,7 @@ class ShapedArray:
     def __reduce__(self):
         if self.place is None:
             return ShapedArray, (self.shape, self.dtype, self.weak_type)
-        where = self.place.mesh, self.place.cuts, self.place.varying
+        where = self.place.mesh, self.place.cuts, self.place.varying, self.place.sums
         return _placed, (self.shape, self.dtype, self.weak_type, where)
 
     @property
@@ -193,9 +204,33 @@ class ShapedArray:
         return self.place.varying if self.place is not None else frozenset()
 
     @property
+    def mat(self) -> ManualAxisType:
+        """How it differs along the axes of the `shard_map` around: `manual_axis_type`."""
+        return self.manual_axis_type
+
+    @property
     def manual_axis_type(self) -> ManualAxisType:
         """How it differs along the axes of the `shard_map` around."""
-        return ManualAxisType(self.vma)
+        # Outside of a program on devices a place names its mesh, and its shardings say the sums.
+        sums = self.sums if self.place is not None and not self.place.mesh else NO_SUMS
+        return ManualAxisType(self.vma, *sums)
+
+    @property
+    def sums(self) -> Sums:
+        """Axes along which devices have partial sums, and along which they had."""
+        return self.place.sums if self.place is not None else NO_SUMS
+
+    def of_cotangents(self) -> ShapedArray:
+        """Return the aval of cotangents: those of partial sums are whole, and the other way round.
+
+        To hand a whole value to devices is free, and the transpose of that is a sum over them: it
+        is put off where the type says so.
+        """
+        where = self.place
+        if where is None or where.sums == NO_SUMS:
+            return self
+        unreduced, reduced = where.sums
+        return self.update(place=place(where.mesh, where.cuts, where.varying, (reduced, unreduced)))
 
     @property
     def cuts(self) -> Cuts:
@@ -216,11 +251,15 @@ class ShapedArray:
     def update(self, **changes: Any) -> ShapedArray:
         """Return the aval with some of ``shape``, ``dtype``, ``weak_type``, ``place`` replaced.
 
+        A ``sharding`` says the place too.
+
         In a new shape it varies as before. It is cut as before if the shape is the old one with an
         axis more, or less, in front; else it is not.
         """
         shape = changes.get("shape", self.shape)
         where = changes.get("place", self.place)
+        if (sharding := changes.get("sharding")) is not None:
+            where = hooks.place_of(sharding, len(shape))
         if where is not None and where is self.place and where.cuts and shape != self.shape:
             where = self._moved(shape)
         return ShapedArray(
@@ -232,12 +271,13 @@ class ShapedArray:
 
     def _moved(self, shape: tuple[int, ...]) -> Place | None:
         assert self.place is not None
-        mesh, cuts, varying = self.place.mesh, self.place.cuts, self.place.varying
+        mesh, cuts = self.place.mesh, self.place.cuts
+        others = self.place.varying, self.place.sums
         if tuple(shape) == self.shape[1:]:
-            return place(mesh, cuts[1:], varying)
+            return place(mesh, cuts[1:], *others)
         if tuple(shape[1:]) == self.shape:
-            return place(mesh, ((), *cuts), varying)
-        return place((), (), varying)
+            return place(mesh, ((), *cuts), *others)
+        return place(mesh, (), *others)
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """``float32[3,4]``, or ``f32[3,4]`` with short dtype names; weak types begin with ``~``."""
@@ -249,8 +289,16 @@ class ShapedArray:
             f"{n}@{_grouped(names)}" if names else str(n)
             for n, names in zip(self.shape, self.cuts, strict=True)
         )
-        vary = sorted(map(str, self.place.varying))
-        return f"{weak}{name}[{','.join(sizes)}]" + (f"{{V:{_grouped(vary)}}}" if vary else "")
+        kinds = zip("VUR", (self.place.varying, *self.place.sums), strict=True)
+        said = ", ".join(
+            f"{kind}:{_grouped(self._in_order(names))}" for kind, names in kinds if names
+        )
+        return f"{weak}{name}[{','.join(sizes)}]" + (f"{{{said}}}" if said else "")
+
+    def _in_order(self, names: Names) -> list[str]:
+        assert self.place is not None
+        order = {name: k for k, (name, _) in enumerate(self.place.mesh)}
+        return sorted(map(str, names), key=lambda n: (order.get(n, len(order)), n))
 
     def __str__(self) -> str:
         return self.str_short()

@@ -157,6 +157,16 @@ def varied(x: Any, axes: Sequence[Any]) -> Any:
     return _bound("cutting").varied(x, axes)
 
 
+def kind_along(aval: Any, axis: Any) -> str:
+    """Return what devices along an axis of a `shard_map` have: see ``ops.placing``."""
+    return _bound("cutting").kind_along(aval, axis)
+
+
+def cast(x: Any, axes: Sequence[Any], to: str) -> Any:
+    """Return a value of another kind along axes of a `shard_map`."""
+    return _bound("cutting").cast(x, axes, to)
+
+
 def evaluate_placed(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Apply an operation to arrays of which it is said where they are."""
     return _bound("places").evaluate(prim, args, params)

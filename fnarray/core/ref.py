@@ -151,7 +151,7 @@ class Ref:
         raise TypeError("The truth value of a Ref is not defined: read it first, ref[...].")
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        raise TypeError(f"A {self.aval} is no array: read its value first, ref[...].")
+        raise ValueError(f"A {self.aval} is no array: read its value first, ref[...].")
 
     def __reduce__(self) -> Any:
         return new_ref, (self[...],)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from ..core.avals import ShapedArray
+from ..core.avals import NO_SUMS, ShapedArray, Sums
 from ..core.axes import Axes, collective_axes
 from ..core.forms import Inline, Map
 from ..core.graph import ClosedGraph, Eqn, Graph, Literal, eval_graph, subgraphs
@@ -149,9 +149,17 @@ class Mapped:
         return both if self.divides(shape, both) else want
 
     def _constrained(
-        self, value: Value, sharding: Any, mesh: Axes | None = None, cuts: Spec = ()
+        self,
+        value: Value,
+        sharding: Any,
+        mesh: Axes | None = None,
+        cuts: Spec = (),
+        sums: Sums = NO_SUMS,
     ) -> Value:
-        """Cut a value as the program says: by a sharding, or along axes of a mesh."""
+        """Cut a value as the program says: by a sharding, or along axes of a mesh.
+
+        Shardings on workers have no ``sums``: they are refused where they are made.
+        """
         if sharding is None:  # of a type alone; without a mesh it says nothing
             spec = cuts if mesh else value.spec
             return Value(self.to(value, spec), spec)

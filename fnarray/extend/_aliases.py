@@ -25,6 +25,10 @@ def _strip_weak_type(self: ShapedArray) -> ShapedArray:
     return self.update(weak_type=False)
 
 
+def _of_cotangents(self: ShapedArray) -> ShapedArray:
+    return tangent_aval(self).of_cotangents()
+
+
 def _set_frame(tracer: Tracer, trace: Trace) -> None:
     tracer.frame = trace
 
@@ -63,7 +67,7 @@ for _cls, _names in {
     ShapedArray: {
         "at_least_vspace": tangent_aval,
         "to_tangent_aval": tangent_aval,
-        "to_ct_aval": tangent_aval,
+        "to_ct_aval": _of_cotangents,
         "strip_weak_type": _strip_weak_type,
         "normalize": _itself,
     },

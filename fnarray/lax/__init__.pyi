@@ -331,6 +331,7 @@ optimization_barrier_p: _Primitive
 or_p: _Primitive
 ormqr_p: _Primitive
 pad_p: _Primitive
+pcast_p: _Primitive
 pmax_p: _Primitive
 pmin_p: _Primitive
 polygamma_p: _Primitive

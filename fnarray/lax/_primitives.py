@@ -17,11 +17,11 @@ NAMES: Final = """
     inspect_sharding_p integer_pow_p io_callback_p iota_p is_finite_p jit_p lanes_p le_p le_to_p
     lgamma_p linear_recurrence_p linear_solve_p log1p_p log_p logaddexp2_p logaddexp_p logistic_p
     lt_p lt_to_p lu_p lu_pivots_to_permutation_p max_p min_p mul_p mulhi_p ne_p neg_p nextafter_p
-    not_p optimization_barrier_p or_p ormqr_p pad_p pmax_p pmin_p polygamma_p population_count_p
-    pow_p ppermute_p psum_p pure_callback_p pvary_p qr_p random_bits_p random_fold_in_p
-    random_gamma_grad_p random_split_p real_p reduce_and_p reduce_max_p reduce_min_p reduce_or_p
-    reduce_p reduce_precision_p reduce_prod_p reduce_scatter_p reduce_sum_p reduce_window_max_p
-    reduce_window_min_p reduce_window_p reduce_window_sum_p reduce_xor_p
+    not_p optimization_barrier_p or_p ormqr_p pad_p pcast_p pmax_p pmin_p polygamma_p
+    population_count_p pow_p ppermute_p psum_p pure_callback_p pvary_p qr_p random_bits_p
+    random_fold_in_p random_gamma_grad_p random_split_p real_p reduce_and_p reduce_max_p
+    reduce_min_p reduce_or_p reduce_p reduce_precision_p reduce_prod_p reduce_scatter_p reduce_sum_p
+    reduce_window_max_p reduce_window_min_p reduce_window_p reduce_window_sum_p reduce_xor_p
     regularized_incomplete_beta_p rem_p reshape_p reshard_p rev_p rng_bit_generator_p round_p
     rsqrt_p scan_p scatter_add_p scatter_max_p scatter_min_p scatter_mul_p scatter_p scatter_sub_p
     schur_p select_and_gather_add_p select_and_scatter_add_p select_n_p sharding_constraint_p

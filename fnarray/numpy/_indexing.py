@@ -19,6 +19,7 @@ from ..core.eager import replayed
 from ..core.frozen import frozen
 from ..core.source import tidy
 from ..core.trace import Tracer, state
+from ..errors import ConcretizationTypeError
 from ..ops.convert import convert_element_type
 from ..ops.dynamic import dynamic_slice
 from ..ops.elementwise import add, mul
@@ -225,12 +226,17 @@ def _fill_scalar(fill_value: Any) -> Any:
     if fill_value is None:
         return None
     if isinstance(fill_value, Tracer):
-        raise TypeError(
+        raise ConcretizationTypeError(
             "fill_value argument to indexed get() must be concrete, got "
-            f"{fill_value.aval.str_short()}. Read with mode='clip' and choose by "
-            "fnarray.numpy.where."
+            f"{fill_value.aval.str_short()}, {fill_value.where_from()}. Read with mode='clip' and "
+            "choose by fnarray.numpy.where."
         )
     value = np.asarray(fill_value)
+    if value.dtype.kind in "USO":
+        raise TypeError(
+            f"fill_value argument to indexed get() must be a number, got {fill_value!r} of type "
+            f"{type(fill_value)}."
+        )
     if value.ndim:
         raise ValueError(
             f"fill_value argument to indexed get() must be a scalar, got shape {value.shape}"

@@ -196,6 +196,10 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Return an array's elements as a vector, in C or Fortran order."""
     if out_sharding is not None:
         return cut_as(out_sharding, ravel, a, order)
+    if order == "K":
+        raise NotImplementedError(
+            "numpy.ravel: not implemented for order 'K': arrays have no layout. Use 'C' or 'F'."
+        )
     a = array_of("ravel", a)
     return another(a) if a.ndim == 1 else reshape(a, (a.size,), order)
 

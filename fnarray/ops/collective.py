@@ -147,7 +147,7 @@ def _psum_transpose(ct: Any, x: Any, *, axis_name: Names, axis_index_groups: Gro
     """Where types say what varies, a sum is the same for all, and so is its cotangent."""
     if x.aval.place is None or axis_index_groups is not None:
         return bind(psum_p, ct, axis_name=axis_name, axis_index_groups=axis_index_groups)
-    return hooks.placed_as(ct, x.aval)
+    return hooks.placed_as(ct, x.aval.of_cotangents())
 
 
 psum_p = _reducing(
@@ -309,27 +309,29 @@ def axis_index(axis_name: AxisName) -> Array:
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """Return ``x`` of another type: as a value that may differ between devices.
+    """Return ``x`` as a value of another type along axes, at no cost.
 
     Parameters
     ----------
     x : pytree of arrays
     axis_name : hashable, or tuple of them
-        Manual axes, of a `shard_map` around, along which ``x`` is the same.
-    to : {"varying"}
+        Manual axes, of a `shard_map` around.
+    to : {"varying", "unreduced", "reduced"}
+        What is the same on all devices can become one that varies, and one that is reduced, whose
+        cotangents are partial sums; what is reduced one that varies; and what varies partial sums.
 
     Raises
     ------
     ValueError
-        ``x`` varies along one of the axes already; or ``to`` is something else.
+        For other changes, such as of what varies to what does; or ``to`` is something else.
     NameError
         No such axis is bound.
     """
     names = bound_names("pcast", axis_name)
-    if to != "varying":
+    if to not in ("varying", "unreduced", "reduced"):
         raise ValueError(
             f"lax.pcast: Got unexpected `to` value {to!r}, at {user_source()}. It can be "
-            "'varying'; partial sums ('unreduced', 'reduced') are no types here: use psum."
+            "'varying', 'unreduced' or 'reduced'."
         )
     checked = [n for n in names if n in checked_axes()]
 
@@ -337,14 +339,24 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
         leaf = as_array(leaf)
         if not checked:
             return leaf
-        if known := [n for n in checked if n in leaf.aval.vma]:
+        kinds = {hooks.kind_along(leaf.aval, n) for n in checked}
+        if len(kinds) > 1 or (*kinds, to) not in _CASTS:
             raise ValueError(
-                f"lax.pcast: Unsupported pcast from=varying, to='varying', at {user_source()}: the "
-                f"value, {leaf.aval.str_short()}, varies along {known} already. Name the others."
+                f"lax.pcast: Unsupported pcast from={'/'.join(sorted(kinds))}, {to=}, at "
+                f"{user_source()}: the value is {leaf.aval.str_short()}, and the axes {checked}. "
+                "Name those along which it is of one kind; use lax.psum for one that is unreduced."
             )
-        return hooks.varied(leaf, checked)
+        return hooks.cast(leaf, checked, to)
 
     return tree.map(one, x)
+
+
+_CASTS = (
+    ("invarying", "varying"),
+    ("invarying", "reduced"),
+    ("reduced", "varying"),
+    ("varying", "unreduced"),
+)
 
 
 def pvary(x: Any, axis_name: AxisName) -> Any:

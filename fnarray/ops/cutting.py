@@ -22,9 +22,19 @@ from ..core.primitive import Primitive
 from ..core.source import is_told, user_source
 from ..core.trace import state
 from ..errors import ShardingTypeError
-from .placing import OWN_TYPES, placed_as, pvary_p, varied
+from .placing import OWN_TYPES, cast, kind_along, pcast_p, placed_as, pvary_p, varied
+from .sums import EXCHANGES, check_exchange, summed_results
 
-__all__ = ["Case", "cut_eqn", "cut_results", "placed_as", "result_types", "varied"]
+__all__ = [
+    "Case",
+    "cast",
+    "cut_eqn",
+    "cut_results",
+    "kind_along",
+    "placed_as",
+    "result_types",
+    "varied",
+]
 
 Names = tuple[Hashable, ...]
 
@@ -457,16 +467,12 @@ def cut_results(c: Case) -> Sequence[Cuts]:
     return _leading(c)
 
 
-#: Exchanges between the devices of an axis: operands must vary along it.
-_EXCHANGES = frozenset(
-    ("psum", "pmax", "pmin", "all_gather", "all_to_all", "ppermute", "reduce_scatter")
-)
-#: Of these, those whose results are the same for all.
+#: Of the exchanges, those whose results are the same for all.
 _AGREEING = frozenset(("psum", "pmax", "pmin"))
 
 
 def _mesh_of(name: str, avals: Sequence[ShapedArray]) -> tuple[tuple[Hashable, int], ...]:
-    meshes = list(dict.fromkeys(a.place.mesh for a in avals if a.place and a.place.cuts))
+    meshes = list(dict.fromkeys(a.place.mesh for a in avals if a.place and a.place.mesh))
     if len(meshes) > 1:
         raise ValueError(
             f"lax.{name}: Mesh for all inputs should be equal, at {user_source()}. Got one of axes "
@@ -495,15 +501,16 @@ def result_types(
     if prim.name in _AGREEING and params.get("axis_index_groups") is None:
         varying -= set(params["axis_name"])
     mesh = _mesh_of(prim.name, avals)
+    strict = not (state.accepted or is_told())
+    sums = summed_results(prim.name, avals, params, strict)
     if mesh:
-        strict = not (state.accepted or is_told())
         cuts = [a.cuts for a in avals]
         case = Case(prim.name, cuts, plain, many, params, dict(mesh), strict)
         found = cut_results(case)
     else:
         found = [((),) * a.ndim for a in many]
     typed = tuple(
-        a.update(place=place(mesh, cut, varying)) for a, cut in zip(many, found, strict=True)
+        a.update(place=place(mesh, cut, varying, sums)) for a, cut in zip(many, found, strict=True)
     )
     return typed if prim.multiple_results else typed[0]
 
@@ -516,18 +523,28 @@ def cut_eqn(
         varying = frozenset[Hashable]().union(
             *(a.aval.place.varying for a in atoms if a.aval.place)
         )
-        if prim.name in _EXCHANGES:
-            varying |= checked_axes() & set(params["axis_name"])
+        if prim.name in EXCHANGES:
+            along = params["axis_name"]
+            check_exchange(prim.name, [a.aval for a in atoms], along)
+            partial = frozenset[Hashable]().union(*(a.aval.sums[0] for a in atoms))
+            varying |= checked_axes() & set(along) - partial
         if varying:
             atoms = [_varied(trace, a, varying) for a in atoms]
     return tuple(atoms), result_types(prim, [a.aval for a in atoms], params)
 
 
 def _varied(trace: Any, atom: Atom, varying: frozenset[Hashable]) -> Atom:
-    missing = varying - atom.aval.vma
-    if not missing or type(atom) is Literal:
+    """Return an operand that varies as others do, but for partial sums: those do not meet them."""
+    kinds = {a: kind_along(atom.aval, a) for a in varying}
+    if type(atom) is Literal:
         return atom
-    axes = tuple(sorted(missing, key=str))
-    var = Var(pvary_p.aval(atom.aval, axes=axes))
-    trace.eqns.append(Eqn(pvary_p, (atom,), (var,), {"axes": axes}, user_source()))
-    return var
+    for kind in ("invarying", "reduced"):
+        axes = tuple(sorted((a for a in varying if kinds[a] == kind), key=str))
+        if axes:
+            prim, params = pvary_p, {"axes": axes}
+            if kind == "reduced":
+                prim, params = pcast_p, {"axes": axes, "to": "varying"}
+            var = Var(prim.aval(atom.aval, **params))
+            trace.eqns.append(Eqn(prim, (atom,), (var,), params, user_source()))
+            atom = var
+    return atom

@@ -11,7 +11,9 @@ import numpy as np
 
 from ..core import tree
 from ..core.avals import ShapedArray
+from ..core.axes import checked_axes
 from ..core.primitive import Primitive
+from ..core.source import user_source
 from ..core.trace import bind
 from ..threads import shards
 from ..threads.patterns import Fold, Route
@@ -33,6 +35,7 @@ from .kit.calls import moveaxis, pad, reduce_sum, reshape
 from .kit.canonical import as_array, canonical_axis
 from .kit.registry import register
 from .kit.rules import LINEAR, one_more_axis, shifted, spread
+from .sums_between import gathered_once, own_part
 
 __all__ = [
     "all_gather",
@@ -136,14 +139,26 @@ def all_gather(
         Of the result, along which the examples are laid out.
     tiled : bool
         Whether they are joined along that axis, which the arrays then have, in place of stacked.
-    to : str
-        Accepted for compatibility.
+    to : {"varying", "reduced"}
+        Type of the result in a `shard_map`: cotangents of one that is reduced are partial sums.
+
+    Raises
+    ------
+    ValueError
+        ``to`` is something else.
     """
     names = bound_names("all_gather", axis_name)
     groups = canonical_groups("all_gather", names, axis_index_groups)
+    if to not in ("varying", "reduced"):
+        raise ValueError(
+            f"lax.all_gather: Got unexpected `to` value {to!r}, at {user_source()}. It can be "
+            "'varying' or 'reduced'."
+        )
 
     def one(leaf: Any) -> Any:
         leaf = as_array(leaf)
+        if to == "reduced" and checked_axes() >= set(names):
+            return gathered_once(leaf, names, axis, tiled)
         d = canonical_axis("all_gather", axis, leaf.ndim + (not tiled))
         for k, name in enumerate(reversed(names)):
             leaf = bind(
@@ -281,6 +296,8 @@ def psum_scatter(
     def one(leaf: Any) -> Any:
         leaf = as_array(leaf)
         d = canonical_axis("psum_scatter", scatter_dimension, leaf.ndim)
+        if leaf.aval.sums[0] & set(names) and groups is None:
+            return own_part(leaf, names, d, bool(tiled))
         if len(names) > 1 and not tiled:  # one axis for each name
             sizes = [size_of((n,)) for n in names]
             if leaf.shape[d] == prod(sizes):

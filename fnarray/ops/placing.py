@@ -9,19 +9,23 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..core import hooks
-from ..core.avals import Cuts, ShapedArray, place
+from ..core.avals import NO_SUMS, Cuts, ShapedArray, Sums, place
 from ..core.forms import Map
 from ..core.primitive import Missing, Primitive
 from ..core.trace import Tracer, bind
-from .collective import psum_p
+from .collective import axis_index_p, psum_p
+from .kit.calls import eq, full, select
 from .kit.registry import register
 from .kit.rules import LINEAR
 
 __all__ = [
     "OWN_TYPES",
+    "cast",
     "constrained",
     "constraint_p",
     "inspect_p",
+    "of_the_first",
+    "pcast_p",
     "placed_as",
     "pvary_p",
     "reshard_p",
@@ -42,7 +46,7 @@ pvary_p = register(
     Primitive(
         "pvary",
         aval=lambda x, *, axes: x.update(
-            place=place(x.place.mesh if x.place else (), x.cuts, x.vma | set(axes))
+            place=place(x.place.mesh if x.place else (), x.cuts, x.vma | set(axes), x.sums)
         ),
         eval=lambda x, **params: x,
         form=_form,
@@ -54,25 +58,100 @@ pvary_p = register(
 )
 
 
+def _cast_aval(x: ShapedArray, *, axes: tuple[Hashable, ...], to: str) -> ShapedArray:
+    kinds = {"varying": x.vma, "unreduced": x.sums[0], "reduced": x.sums[1]}
+    found = {k: v | set(axes) if k == to else v - set(axes) for k, v in kinds.items()}
+    sums = found["unreduced"], found["reduced"]
+    return x.update(place=place((), x.cuts, found["varying"], sums))
+
+
+#: A value that is taken for another kind along axes: ``to`` is one of those of `kind_along`. Free
+#: are of these: the same on all to reduced and back, reduced to varying, varying to partial sums.
+pcast_p = register(
+    Primitive(
+        "pcast",
+        aval=_cast_aval,
+        eval=lambda x, **params: x,
+        form=_form,
+        word=True,
+        jvp=LINEAR,
+        transpose=lambda ct, x, **params: [placed_as(ct, x.aval.of_cotangents())],
+        batch=lambda size, xs, batched, **params: bind(pcast_p, xs[0], **params),
+    )
+)
+
+
+def kind_along(aval: ShapedArray, axis: Hashable) -> str:
+    """Return what devices along a manual axis have: ``"varying"`` values, ``"unreduced"`` ones,
+    which are to be summed, ``"reduced"`` ones, which were, or the same, ``"invarying"``.
+    """
+    if axis in aval.vma:
+        return "varying"
+    unreduced, reduced = _manual_sums(aval)
+    return "unreduced" if axis in unreduced else "reduced" if axis in reduced else "invarying"
+
+
+def _manual_sums(aval: ShapedArray) -> Sums:
+    # Of a value in a program on devices: outside, a type with sums names its mesh.
+    return NO_SUMS if aval.place is None or aval.place.mesh else aval.place.sums
+
+
+def cast(x: Any, axes: Sequence[Hashable], to: str) -> Any:
+    """Return a value of another kind along manual axes, of the same value: summed where it must be.
+
+    What is the same on all devices becomes partial sums as the first device's, and others' zeros.
+    """
+    by_kind: dict[str, list[Hashable]] = {}
+    for axis in axes:
+        by_kind.setdefault(kind_along(x.aval, axis), []).append(axis)
+    for kind, names in by_kind.items():
+        if kind == to:
+            continue
+        along = tuple(names)
+        if kind == "unreduced" or (kind == "varying" and to in ("invarying", "reduced")):
+            x, kind = _psum(x, along), "invarying"
+        if kind == "invarying" and to == "unreduced":
+            x, kind = bind(pvary_p, of_the_first(x, along), axes=along), "varying"
+        if kind == "invarying" and to == "varying":
+            x = bind(pvary_p, x, axes=along)
+        elif kind != to:
+            x = bind(pcast_p, x, axes=along, to=to)
+    return x
+
+
+def _psum(x: Any, axes: tuple[Hashable, ...]) -> Any:
+    return bind(psum_p, x, axis_name=axes, axis_index_groups=None)
+
+
+def of_the_first(x: Any, axes: Sequence[Hashable]) -> Any:
+    """Return a value in the first device along axes, zeros in the others."""
+    for name in axes:
+        index = bind(axis_index_p, axis_name=(name,))
+        x = select(eq(index, 0), x, full(x.aval, 0))
+    return x
+
+
 def varied(x: Any, axes: Sequence[Hashable]) -> Any:
     """Return a value as one that varies along some axes."""
-    missing = tuple(a for a in axes if a not in x.aval.vma)
-    return bind(pvary_p, x, axes=missing) if missing else x
+    missing = [a for a in axes if a not in x.aval.vma]
+    return cast(x, missing, "varying") if missing else x
 
 
-def _reshard_aval(x: ShapedArray, *, mesh: Any, cuts: Cuts, sharding: Any) -> ShapedArray:
-    return x.update(place=place(mesh, cuts, x.vma))
+def _reshard_aval(
+    x: ShapedArray, *, mesh: Any, cuts: Cuts, sums: Sums, sharding: Any
+) -> ShapedArray:
+    return x.update(place=place(mesh, cuts, x.vma, sums))
 
 
 def _reshard_batch(
-    size: int, xs: Any, batched: Any, *, mesh: Any, cuts: Cuts, sharding: Any
+    size: int, xs: Any, batched: Any, *, mesh: Any, cuts: Cuts, sums: Sums, sharding: Any
 ) -> Any:
     (x,) = xs
-    return bind(reshard_p, x, mesh=mesh, cuts=(x.aval.cuts[0], *cuts), sharding=None)
+    return bind(reshard_p, x, mesh=mesh, cuts=(x.aval.cuts[0], *cuts), sums=sums, sharding=None)
 
 
-#: An array cut along axes of type Explicit: ``cuts`` of a mesh, and all that is said in
-#: ``sharding``, where that is known.
+#: An array cut along axes of type Explicit: ``cuts`` and ``sums`` of a mesh, and all that is said
+#: in ``sharding``, where that is known.
 reshard_p = register(
     Primitive(
         "reshard",
@@ -81,7 +160,7 @@ reshard_p = register(
         form=_form,
         word=True,
         jvp=LINEAR,
-        transpose=lambda ct, x, **params: [placed_as(ct, x.aval)],
+        transpose=lambda ct, x, **params: [placed_as(ct, x.aval.of_cotangents())],
         batch=_reshard_batch,
         print_params=lambda params: {},
     )
@@ -123,7 +202,7 @@ inspect_p = register(
 )
 
 #: Operations whose rules for types say where their results are.
-OWN_TYPES = frozenset((pvary_p, reshard_p, constraint_p, inspect_p))
+OWN_TYPES = frozenset((pvary_p, pcast_p, reshard_p, constraint_p, inspect_p))
 
 
 def constrained(x: Any, sharding: Any) -> Any:
@@ -135,9 +214,16 @@ def constrained(x: Any, sharding: Any) -> Any:
 
 def placed_as(x: Any, aval: ShapedArray) -> Any:
     """Return a value that is cut, and varies, as an aval says."""
-    if x.aval.cuts != aval.cuts:
-        mesh = (aval.place or x.aval.place).mesh or x.aval.place.mesh
-        x = bind(reshard_p, x, mesh=mesh, cuts=aval.cuts, sharding=None)
-    x = varied(x, sorted(aval.vma, key=str))
-    more = sorted(x.aval.vma - aval.vma, key=str)
-    return _summed(x, more) if more else x
+    here, there = x.aval, aval
+    meshes = [a.place.mesh for a in (there, here) if a.place is not None and a.place.mesh]
+    mesh = meshes[0] if meshes else ()
+    if here.cuts != there.cuts or (mesh and here.sums != there.sums):
+        x = bind(reshard_p, x, mesh=mesh, cuts=there.cuts, sums=there.sums, sharding=None)
+        here = x.aval
+    along = frozenset().union(here.vma, there.vma, *_manual_sums(here), *_manual_sums(there))
+    by_kind: dict[str, list[Hashable]] = {}
+    for axis in sorted(along, key=str):
+        by_kind.setdefault(kind_along(there, axis), []).append(axis)
+    for kind, axes in by_kind.items():
+        x = cast(x, axes, kind)
+    return x

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..config import config, override
+from ..core.avals import NO_SUMS
 from ..core.source import user_source
 from ..core.trace import state
 from .device import Device
@@ -93,7 +94,10 @@ def sharding_of_type(aval: Any) -> NamedSharding:
     if known and mesh.shape_tuple != known:
         kind = AxisType.Explicit
         mesh = AbstractMesh([n for _, n in known], [name for name, _ in known], kind)
-    return NamedSharding(mesh, PartitionSpec(*(names or None for names in aval.cuts)))
+    # In a program on devices sums are no matter of shardings: `manual_axis_type` says them.
+    unreduced, reduced = aval.sums if known else NO_SUMS
+    cuts = (names or None for names in aval.cuts)
+    return NamedSharding(mesh, PartitionSpec(*cuts, unreduced=unreduced, reduced=reduced))
 
 
 class use_abstract_mesh:  # noqa: N801 - JAX's name

@@ -98,14 +98,28 @@ def shards_of(x: Any) -> list[Shard]:
     if isinstance(x, ArrayElsewhere):
         return [Shard(x.place, (slice(None),) * x.ndim, 0, x)]
     out, seen = [], {}
-    for device, index in sharding_of(x).devices_indices_map(x.shape).items():
+    where = sharding_of(x)
+    others = others_of_sums(where)
+    for device, index in where.devices_indices_map(x.shape).items():
         key = tuple((s.start, s.stop) for s in index)
         seen[key] = replica = seen.get(key, -1) + 1
         data = np.ascontiguousarray(x._data[index]).reshape(x._data[index].shape)
+        if device in others:  # a sum is kept whole: it is the first device's part, others add none
+            data = np.zeros_like(data)
         aval = x.aval.update(shape=data.shape, place=None)
         part = PlacedArray(data, aval, SingleDeviceSharding(device))
         out.append(Shard(device, index, replica, part))
     return out
+
+
+def others_of_sums(sharding: Sharding) -> set[Device]:
+    """Return the devices that are not the first along axes of partial sums."""
+    if not isinstance(sharding, NamedSharding) or not sharding.spec.unreduced:
+        return set()
+    mesh = sharding.mesh
+    along = [k for k, name in enumerate(mesh.axis_names) if name in sharding.spec.unreduced]
+    devices: Any = mesh.devices
+    return {devices[at] for at in np.ndindex(devices.shape) if any(at[k] for k in along)}
 
 
 def put(x: ArrayImpl, where: Any) -> ArrayImpl:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.avals import Cuts, Place, place
+from ..core.avals import Cuts, Place, Sums, place
 from ..core.frozen import frozen
 from ..core.source import user_source
 from .device import MEMORY_KINDS, Device, Platform, platform_of
-from .mesh import Grid, Mesh
+from .mesh import AxisType, Grid, Mesh
 
 Index = tuple[slice, ...]
 
@@ -36,8 +36,8 @@ class PartitionSpec:
     *partitions : None, a name, or a tuple of names
         For each axis of the array; those left out are not cut.
     unreduced, reduced : set of names
-        Axes along which there are partial sums, and along which there were: words alone, which
-        shardings refuse.
+        Axes along which devices have partial sums of the array, and along which they have it whole
+        and its cotangents are partial sums.
 
     Raises
     ------
@@ -93,6 +93,10 @@ class PartitionSpec:
         given = {"unreduced": self.unreduced, "reduced": self.reduced} | changes
         return PartitionSpec(*given.pop("partitions", self._partitions), **given)
 
+    def to_ct_spec(self) -> PartitionSpec:
+        """Return the spec of cotangents: unreduced axes are reduced, and the other way round."""
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
+
     def names(self) -> tuple[tuple[Hashable, ...], ...]:
         """Return the mesh axes of each axis of the array."""
         return tuple(
@@ -141,7 +145,7 @@ class PartitionSpec:
         )
 
     def __hash__(self) -> int:
-        return hash(self._partitions)
+        return hash((self._partitions, self.unreduced, self.reduced))
 
     def __reduce__(self) -> Any:
         return _spec, (self._partitions, self.unreduced, self.reduced)
@@ -339,14 +343,15 @@ class NamedSharding(Sharding):
     def _cells(self, ndim: int) -> Any:
         sizes = self.mesh.shape
         names = [tuple(n for n in ns if sizes[n] > 1) for ns in self.spec.names()]
-        if not any(names):
+        sums = [frozenset(n for n in ns if sizes[n] > 1) for ns in sums_of_spec(self.spec)]
+        if not any(names) and not any(sums):
             return None
         # Where a device is along the axes that cut says which part it has.
-        return self.mesh.shape_tuple, (*names, *((),) * (ndim - len(names)))
+        return self.mesh.shape_tuple, (*names, *((),) * (ndim - len(names))), *sums
 
     def one_more_axis(self) -> Sharding:
         """Return how arrays with another axis in front, which is not cut, are cut."""
-        return self.update(spec=PartitionSpec(None, *self.spec))
+        return self.update(spec=self.spec.update(partitions=(None, *self.spec.partitions)))
 
     def update(self, **changes: Any) -> NamedSharding:
         """Return the sharding with another mesh, spec or ``memory_kind``."""
@@ -357,6 +362,7 @@ class NamedSharding(Sharding):
     def replicated_axes(self) -> frozenset[Hashable]:
         """Axes along which all devices have the same."""
         named = {n for names in self.spec.names() for n in names}
+        named = named.union(*sums_of_spec(self.spec))
         return frozenset(n for n in self.mesh.axis_names if n not in named)
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
@@ -367,7 +373,8 @@ class NamedSharding(Sharding):
     def is_fully_replicated(self) -> bool:
         """Whether each device has the whole array."""
         shape = self.mesh.shape
-        return all(shape[n] == 1 for names in self.spec.names() for n in names)
+        named = (*self.spec.names(), self.spec.unreduced)
+        return all(shape[n] == 1 for names in named for n in names)
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of one device's part of an array."""
@@ -416,10 +423,7 @@ def check_spec(mesh: Grid, spec: Any, what: str = "NamedSharding") -> None:
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"{what}: expected a PartitionSpec, got {spec!r} of type {type(spec)}.")
     if spec.unreduced or spec.reduced:
-        raise NotImplementedError(
-            f"{what}: partial sums are no types here (unreduced, reduced), got {spec} at "
-            f"{user_source()}. Sum with psum, or let products say out_sharding."
-        )
+        _check_sums(mesh, spec, what)
     named = [n for names in spec.names() for n in names]
     for name in named:
         if name not in mesh.axis_names:
@@ -432,6 +436,33 @@ def check_spec(mesh: Grid, spec: Any, what: str = "NamedSharding") -> None:
             f"{what}: {spec} has duplicate entries: a mesh axis is named more than once, at "
             f"{user_source()}."
         )
+
+
+def _check_sums(mesh: Grid, spec: PartitionSpec, what: str) -> None:
+    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    if getattr(mesh, "platform", None):
+        raise NotImplementedError(
+            f"{what}: partial sums are no types on workers (unreduced, reduced), got {spec} at "
+            f"{user_source()}. Sum with psum, or let products say out_sharding."
+        )
+    for kind, names in zip(("Unreduced", "Reduced"), sums_of_spec(spec), strict=True):
+        for name in names:
+            if name not in types:
+                raise ValueError(
+                    f"{what}: {kind} axes {name!r} of {spec} are not found in the mesh, whose axes "
+                    f"are {mesh.axis_names}, at {user_source()}."
+                )
+            if types[name] is not AxisType.Explicit:
+                raise ValueError(
+                    f"{what}: {kind} axes can only refer to mesh axes that are of type `Explicit`, "
+                    f"got {spec} and {name!r} of type {types[name]}, at {user_source()}. Make the "
+                    "mesh with axis_types=(AxisType.Explicit, ...)."
+                )
+
+
+def sums_of_spec(spec: PartitionSpec) -> Sums:
+    """Return the axes along which a spec says there are partial sums, and there were."""
+    return spec.unreduced, spec.reduced
 
 
 class DuplicateSpecError(ValueError):
@@ -476,4 +507,5 @@ def place_of(sharding: Any, rank: int) -> Place | None:
         return None
     explicit = set(sharding.mesh.explicit_axes)
     cuts: Cuts = tuple(tuple(n for n in ns if n in explicit) for ns in sharding.spec.names())
-    return place(sharding.mesh.shape_tuple, (*cuts, *((),) * (rank - len(cuts))))
+    sums = sums_of_spec(sharding.spec)
+    return place(sharding.mesh.shape_tuple, (*cuts, *((),) * (rank - len(cuts))), frozenset(), sums)

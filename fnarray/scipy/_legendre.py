@@ -40,9 +40,8 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
     Order :math:`m` is :math:`(-1)^m (1 - z^2)^{m/2}` times the derivative of that order of a
     polynomial, whose own derivative is the next one.
     """
-    values = lpmn_values(m, n, z, False)
-    top = index(n)
-    (z,) = inexact_operands("lpmn", z)
+    top, z = _checked("lpmn", m, n, z)
+    values = _values(top, z, False)
     factors = jnp.asarray(np.abs(_highest(top + 1, False)), z.dtype)
     slopes = _table(top, z, jnp.broadcast_to(factors, (top + 2, z.size)), False)
     orders = np.arange(top + 1.0)[:, None, None]
@@ -84,16 +83,25 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
     Degrees follow from the two before (DLMF 14.10.3), from those whose order is their degree
     (DLMF 14.7.15); normalized ones by the same recurrence times the ratios of their factors.
     """
+    return _values(*_checked("lpmn_values", m, n, z), is_normalized)
+
+
+def _checked(name: str, m: int, n: int, z: Any) -> tuple[int, Array]:
+    """Return the largest degree, and where to compute."""
     top = index(n)
     if index(m) != top or top < 0:
         kind = ValueError if index(m) == top else NotImplementedError
         raise kind(
-            f"lpmn_values: m and n must be one number that is not negative, got {m} and {n}. "
+            f"{name}: m and n must be one number that is not negative, got {m} and {n}. "
             "Ask for the larger of both and take what you need of the result."
         )
-    (z,) = inexact_operands("lpmn_values", z)
+    (z,) = inexact_operands(name, z)
     if z.ndim != 1:
-        raise ValueError(f"lpmn_values: z must have one axis, got shape {z.shape}.")
+        raise ValueError(f"{name}: z must have one axis, got shape {z.shape}.")
+    return top, z
+
+
+def _values(top: int, z: Any, is_normalized: bool) -> Array:
     orders = np.arange(top + 1.0)[:, None]
     highest = _highest(top, is_normalized) * jnp.sqrt(1 - z * z) ** orders.astype(z.dtype)
     return _table(top, z, highest, is_normalized)

@@ -138,20 +138,19 @@ def transpose_graph(
     """
     flags: list[bool] = []
     known_avals = [a for a, f in zip(closed.in_avals, linear, strict=True) if not f]
+    of_results = [a.of_cotangents() for a in closed.out_avals]
 
     def fun(*args: Any) -> list[Any]:
         known, given = iter(args[: len(known_avals)]), iter(args[len(known_avals) :])
         operands = [
             Undefined(a) if f else next(known) for a, f in zip(closed.in_avals, linear, strict=True)
         ]
-        cts = [
-            next(given) if f else Zero(a) for a, f in zip(closed.out_avals, nonzero, strict=True)
-        ]
+        cts = [next(given) if f else Zero(a) for a, f in zip(of_results, nonzero, strict=True)]
         found = chosen(linear, backward(closed.jaxpr, closed.consts, operands, cts))
         flags.extend(instantiate or not is_zero(c) for c in found)
         return [made(c) for c, f in zip(found, flags, strict=True) if f]
 
-    avals = (*known_avals, *chosen(nonzero, closed.out_avals))
+    avals = (*known_avals, *chosen(nonzero, of_results))
     return recorded(fun, avals, f"{closed.jaxpr.debug_name}", flags)
 
 

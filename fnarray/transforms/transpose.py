@@ -56,8 +56,8 @@ def backward(
             return
         if asked is not None and atom not in asked:
             return
-        if ct.aval.place is not atom.aval.place:
-            ct = hooks.placed_as(ct, atom.aval)
+        if ct.aval.place is not (wanted := atom.aval.of_cotangents()).place:
+            ct = hooks.placed_as(ct, wanted)
         found[atom] = add_tangents(found[atom], ct) if atom in found else ct
 
     for atom, ct in zip(graph.outvars, cts, strict=True):
@@ -73,7 +73,8 @@ def backward(
         rule = eqn.primitive.rule("transpose")
         if eqn.primitive.multiple_results:
             filled = [
-                Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, outs, strict=True)
+                Zero(v.aval.of_cotangents()) if ct is None else ct
+                for v, ct in zip(eqn.outvars, outs, strict=True)
             ]
             ct: Any = filled
         else:
@@ -88,7 +89,7 @@ def backward(
                     )
                 give(atom, ct)
     return [
-        found.get(v, Zero(v.aval)) if type(x) is Undefined else None
+        found.get(v, Zero(v.aval.of_cotangents())) if type(x) is Undefined else None
         for v, x in zip(graph.invars, args, strict=True)
     ]
 

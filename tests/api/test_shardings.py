@@ -185,7 +185,7 @@ def test_specs_meshes_and_shardings_as_values():
     assert (manual.manual_axes, manual.auto_axes) == (("x",), ("y",))
     with pytest.raises(ValueError, match="duplicate entries"):
         NamedSharding(grid, P("x", "x"))
-    with pytest.raises(NotImplementedError, match="partial sums"):
+    with pytest.raises(ValueError, match="of type `Explicit`"):
         NamedSharding(grid, P(unreduced={"x"}))
 
 

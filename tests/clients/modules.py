@@ -109,6 +109,11 @@ def ours():
     def double(x, scale=2):
         return scale * x
 
+    try:
+        double(2.0)
+        raise AssertionError("it has no rules yet")
+    except AttributeError:
+        pass
     double.def_partition(infer_sharding_from_operands=None, partition=lambda *a: a)
     assert jax.jit(lambda x: double(x, scale=3))(2.0) == 6
 

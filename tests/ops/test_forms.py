@@ -34,6 +34,7 @@ ELSEWHERE = {
         "tests/api/test_jit.py": "jit",
         "tests/api/test_shard_map.py": "shard_map",
         "tests/api/test_meshed.py": "inspect_sharding pvary reshard sharding_constraint",
+        "tests/api/test_partial_sums.py": "pcast",
         "tests/compile/test_ranks.py": "argmax_key argmin_key",
         "tests/control/test_against_jax.py": "cond scan while",
         "tests/control/test_checkify.py": "check",

@@ -1,7 +1,7 @@
 """``jax.experimental.custom_partitioning``: functions that say how they are cut over devices.
 
 Here operations on arrays that are cut run by blocks, or gather what they need: such a function is
-partitioned as what it calls is, and its rules are kept unread.
+partitioned as what it calls is. Its rules have nothing to say, but must be there.
 """
 
 from __future__ import annotations
@@ -63,7 +63,12 @@ class custom_partitioning:  # noqa: N801
     ----------
     fun : callable
     static_argnums : sequence of int
-        Arguments that are no arrays; `fun` gets them as they are.
+        Arguments that are no arrays. `fun` gets all as they are.
+
+    Raises
+    ------
+    AttributeError
+        When called before `def_partition` gave the rules.
     """
 
     def __init__(self, fun: Callable[..., Any], static_argnums: Any = ()):
@@ -73,12 +78,17 @@ class custom_partitioning:  # noqa: N801
         self.partition: Callable[..., Any] | None = None
 
     def def_partition(self, partition: Callable[..., Any], *rules: Any, **named: Any) -> Any:
-        """Keep the rules; return the function that makes the computation of a block."""
+        """Take the rules; return the function that makes the computation of a block."""
         self.partition = partition
         return partition
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
+        if self.partition is None:
+            raise AttributeError(
+                f"custom_partitioning: {self.fun!r} has no rules yet. Give them before it is "
+                "called: f.def_partition(partition=..., sharding_rule=...)."
+            )
         bound = inspect.signature(self.fun).bind(*args, **kwargs)
         bound.apply_defaults()
         return self.fun(*bound.args, **bound.kwargs)
