@@ -9,6 +9,7 @@ from pathlib import Path
 
 import fnarray as fa
 
+from .bench_steady import warmed
 from .process import environment
 
 # asv imports this package alone; the programs are one beside it.
@@ -25,7 +26,7 @@ class Programs:
 
     def setup(self, program):
         self.call = prepared("fnarray", program, "small", "value")
-        blocked(fa, self.call())
+        warmed(lambda: blocked(fa, self.call()))
 
     def time_call(self, program):
         blocked(fa, self.call())
@@ -38,7 +39,7 @@ class Gradients(Programs):
 
     def setup(self, program):
         self.call = prepared("fnarray", program, "small", "gradient")
-        blocked(fa, self.call())
+        warmed(lambda: blocked(fa, self.call()))
 
 
 class FirstProgram:

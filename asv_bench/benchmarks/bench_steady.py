@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import fnarray as fa
 import fnarray.numpy as jnp
 from fnarray import lax
@@ -17,6 +19,21 @@ def blocked(call):
     result.block_until_ready()
 
 
+#: Seconds of calls before those that are timed. asv sets up before each call that it times, and the
+#: first ones after that are cold: one of 3 us took 20 to 180, and one of the first 100 took 8.
+WARM = 0.05
+
+
+def warmed(call):
+    """Call, and wait, until calls take what they take from then on: at least twice."""
+    call()
+    begin = time.perf_counter()
+    while True:
+        call()
+        if time.perf_counter() > begin + WARM:
+            return
+
+
 class Steady:
     """Set up one case for each value of ``params``."""
 
@@ -25,16 +42,19 @@ class Steady:
 
     def setup(self, case):
         self.call = CASES[case].build(fa)
-        blocked(self.call)
+        warmed(lambda: blocked(self.call))
 
 
 class Calls(Steady):
     """Decides what the dispatcher may do per call: each lookup added shows here first."""
 
     params = ("call_scalar", "call_40_leaves", "eager_add_16", "eager_sin_16", "eager_sum_16")
+    # One thread computes all of it: what else the machine does is left out.
+    timer = time.process_time
 
-    def time_call(self, case):
-        self.call()
+    def time_100_calls(self, case):
+        for _ in range(100):
+            self.call()
 
 
 class WholeArrays(Steady):
@@ -86,7 +106,7 @@ class Watched:
         loop = fa.jit(lambda carry, xs: lax.scan(body, carry, xs))
         args = jnp.ones(1024), jnp.ones(1000)
         self.call = lambda: loop(*args)
-        blocked(self.call)
+        warmed(lambda: blocked(self.call))
 
     def time_scan_that_stacks_4_mb(self, watched):
         blocked(self.call)

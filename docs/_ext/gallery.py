@@ -58,6 +58,13 @@ def draw(path: Path, picture: Path) -> None:
     """Run a program and keep the figure that its ``main`` returns."""
     with mpl.rc_context(STYLE):
         figure = runpy.run_path(str(path))["main"]()
+        for axes in figure.axes:
+            named = (axes.get_xlabel() and axes.get_ylabel()) if axes.axison else axes.get_title()
+            if not named:
+                raise ValueError(
+                    f"gallery: {path.name}: a picture does not say what it shows. Name both axes, "
+                    "or give it a title if it has none."
+                )
         figure.set_layout_engine("tight")
         figure.savefig(picture, dpi=110)
 

@@ -34,4 +34,5 @@ def main():
     axes = figure.subplots()
     axes.plot(np.broadcast_to(rates, states.shape).ravel(), states.ravel(), ",", alpha=0.25)
     axes.set_xlabel("rate")
+    axes.set_ylabel("population")
     return figure

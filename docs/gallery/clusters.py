@@ -46,5 +46,8 @@ def main():
     axes = figure.subplots()
     axes.scatter(*x.T, c=np.asarray(nearest(x, centres)), s=10, cmap="tab10", vmax=9)
     axes.plot(*np.asarray(centres).T, "w+", ms=14, mew=4)
-    axes.plot(*np.asarray(centres).T, "k+", ms=13, mew=2)
+    axes.plot(*np.asarray(centres).T, "k+", ms=13, mew=2, label="centre")
+    axes.set_xlabel("first feature")
+    axes.set_ylabel("second feature")
+    axes.legend()
     return figure

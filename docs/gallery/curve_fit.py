@@ -49,5 +49,7 @@ def main():
     axes.plot(t, y, ".", label="data")
     fine = np.linspace(0, 8, 400)
     axes.plot(fine, model(found, fine), label="fit")
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("displacement")
     axes.legend()
     return figure

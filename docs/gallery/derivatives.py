@@ -30,5 +30,7 @@ def main():
             x, values / np.abs(values).max(), label=f"order {order}", lw=2 if order == 0 else 1
         )
         function, last = fa.grad(function), values
+    axes.set_xlabel("x")
+    axes.set_ylabel("derivative, its largest value 1")
     axes.legend(fontsize=8)
     return figure

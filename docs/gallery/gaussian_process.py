@@ -59,7 +59,10 @@ def main():
     figure = Figure(figsize=(6.4, 3.2))
     axes = figure.subplots()
     width = 2 * np.sqrt(np.maximum(spread, 0))
-    axes.fill_between(at, mean - width, mean + width, alpha=0.3)
-    axes.plot(at, mean)
-    axes.plot(x, y, "o")
+    axes.fill_between(at, mean - width, mean + width, alpha=0.3, label="two deviations")
+    axes.plot(at, mean, label="mean")
+    axes.plot(x, y, "o", label="data")
+    axes.set_xlabel("x")
+    axes.set_ylabel("y")
+    axes.legend()
     return figure

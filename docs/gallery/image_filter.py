@@ -41,7 +41,9 @@ def main():
     reference = ndimage.convolve(image, BLUR, mode="constant")
     np.testing.assert_allclose(soft, reference, atol=1e-5)
     figure = Figure(figsize=(7.2, 2.6))
-    for axes, shown in zip(figure.subplots(1, 3), (image, soft, strength), strict=True):
-        axes.imshow(shown, cmap="magma")
+    shown = {"image": image, "blurred": soft, "strength of edges": strength}
+    for axes, (title, pixels) in zip(figure.subplots(1, 3), shown.items(), strict=True):
+        axes.imshow(pixels, cmap="magma")
+        axes.set_title(title, fontsize=9)
         axes.set_axis_off()
     return figure

@@ -44,5 +44,7 @@ def main():
     axes.fill_between(times, mean - 2 * spread**0.5, mean + 2 * spread**0.5, alpha=0.3)
     axes.plot(mean, label="filtered")
     axes.plot(place, "--", lw=1, label="true")
+    axes.set_xlabel("step")
+    axes.set_ylabel("place")
     axes.legend()
     return figure

@@ -1,4 +1,4 @@
-"""Two starts that differ in the seventh digit.
+"""Two starts that differ in the fifth digit.
 
 The equations of Lorenz by the method of Runge and Kutta, 4000 steps in one native loop; the
 distance of the two grows as fast as `jvp` through the loop says.

@@ -39,6 +39,7 @@ def main():
     assert np.mean(picture != picture[::-1]) < 0.01
     figure = Figure(figsize=(6.0, 4.6))
     axes = figure.subplots()
-    axes.imshow(np.log1p(picture), cmap="twilight_shifted")
-    axes.set_axis_off()
+    axes.imshow(np.log1p(picture), cmap="twilight_shifted", extent=(-2.1, 0.7, -1.15, 1.15))
+    axes.set_xlabel("real part")
+    axes.set_ylabel("imaginary part")
     return figure

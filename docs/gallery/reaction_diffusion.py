@@ -50,9 +50,10 @@ def main():
     assert (pictures >= 0).all()
     assert (pictures <= 1).all()
     assert pictures[-1].std() > 0.05  # a pattern has grown
-    figure = Figure(figsize=(7.6, 1.6))
-    for axes, shown in zip(figure.subplots(1, 6), pictures, strict=True):
+    figure = Figure(figsize=(7.6, 1.7))
+    for k, (axes, shown) in enumerate(zip(figure.subplots(1, 6), pictures, strict=True)):
         axes.imshow(shown, cmap="viridis")
+        axes.set_title(f"step {500 * (k + 1):,}", fontsize=8)
         axes.set_axis_off()
-    figure.subplots_adjust(0.01, 0.01, 0.99, 0.99, 0.05)
+    figure.subplots_adjust(0.01, 0.01, 0.99, 0.89, 0.05)
     return figure

@@ -65,4 +65,6 @@ def main():
     chance = np.asarray(nn.sigmoid(network(layers, grid))).reshape(a.shape)
     right.contourf(a, b, chance, 12, cmap="coolwarm", alpha=0.7)
     right.scatter(*x.T, c=y, s=11, cmap="coolwarm", edgecolors="w", linewidths=0.5)
+    right.set_xlabel("first feature")
+    right.set_ylabel("second feature")
     return figure

@@ -17,7 +17,7 @@ from ..ops.kit.canonical import as_array
 from ..runtime.spec import NamedSharding, Sharding, block_shape, place_of
 from .resharding import is_where, moved, shardings_for
 
-__all__ = ["brought", "given_up", "made_for", "sent", "warn_of_unusable"]
+__all__ = ["brought", "given_up", "given_up_for", "made_for", "sent", "warn_of_unusable"]
 
 
 def brought(
@@ -107,22 +107,26 @@ def given_up(
     results = [x for x in results if isinstance(x, Deletable)]
     left = [x for x in tree.leaves(given) if isinstance(x, Deletable)]
     left = [x for x in left if id(x) not in kept and not x.is_deleted()]
-    for like in (lambda x: (x.shape, x.dtype), lambda x: x.nbytes):
-        room: dict[Any, list[Any]] = {}
-        for x in reversed(results):
-            room.setdefault(like(x), []).append(x)
-        over = []
-        for x in left:
-            if same := room.get(like(x)):
-                taken = same.pop()
-                results = [y for y in results if y is not taken]
-                x.delete()
-            else:
-                over.append(x)
-        left = over
-        if not left:
+    found = given_up_for(left, results)
+    for k in found:
+        left[k].delete()
+    return [x for k, x in enumerate(left) if k not in found]
+
+
+def given_up_for(given: Sequence[Any], results: Sequence[Any]) -> dict[int, int]:
+    """Return for which result each donated array, or aval, is given up: numbers of both."""
+    found: dict[int, int] = {}
+    for like in (lambda x: (x.shape, x.dtype), lambda x: x.size * x.dtype.itemsize):
+        taken, room = set(found.values()), dict[Any, list[int]]()
+        for j in reversed(range(len(results))):
+            if j not in taken:
+                room.setdefault(like(results[j]), []).append(j)
+        for k, x in enumerate(given):
+            if k not in found and (same := room.get(like(x))):
+                found[k] = same.pop()
+        if len(found) == len(given):
             break
-    return left
+    return found
 
 
 def warn_of_unusable(fun: Any, graph: Graph, leaves: Sequence[Any], left: Sequence[Any]) -> None:

@@ -9,7 +9,16 @@ __all__ = ["DisabledSafetyCheck"]
 
 @frozen
 class DisabledSafetyCheck:
-    """A check to leave out, as ``disabled_checks=`` takes them; by `platform` or `custom_call`."""
+    """A check to leave out, as ``disabled_checks=`` of `export` takes them.
+
+    Made by `platform` or `custom_call`. Without the first, a program that was exported for other
+    platforms than this process has is refused when it is called, by a `ValueError`.
+
+    Parameters
+    ----------
+    name : str
+        Which it is: ``"platform"``, or ``"custom_call:"`` and a target.
+    """
 
     name: str
 

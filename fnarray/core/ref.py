@@ -88,8 +88,18 @@ def _interned(cls: type[AbstractRef], inner: ShapedArray) -> Any:
 class Ref:
     """A mutable array: a name for a value that ``ref[...] = x`` replaces, made by `new_ref`.
 
-    ``ref[i]`` reads and ``ref[i] = x`` writes, ``ref[...]`` all of it. Functions may take it as an
-    argument or be closed over it; they cannot return it.
+    ``ref[i]`` reads and ``ref[i] = x`` writes, ``ref[...]`` all of it. Its shape and dtype stay. A
+    compiled function may take it as an argument or be closed over it, and its caller sees what it
+    wrote; it cannot return it: return ``ref[...]``. A Ref is no array: read it to compute with it.
+
+    Raises
+    ------
+    ValueError
+        When it is read or written: an index is out of bounds, or what is written has another shape
+        than the part that it is for, or is an array of another dtype. When traced: a function
+        returns it.
+    TypeError
+        Arithmetic on the Ref itself.
     """
 
     __slots__ = ("__weakref__", "_base", "_shared", "_value", "_written", "aval", "home", "origin")

@@ -174,6 +174,7 @@ integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsig
 floating, complexfloating = np.floating, np.complexfloating
 character, object_ = np.character, np.object_
 
+#: NumPy's dtype: of an array's elements, made from a name or type. A TypeError where it means none.
 dtype = np.dtype
 ndarray = Array
 ComplexWarning = np.exceptions.ComplexWarning

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from types import ModuleType
 from typing import Any
 
+from ..api.placed_jit import given_up_for
 from ..compile.cpu import build
 from ..compile.cpu.launch import threads
 from ..compile.ir import Block, Node
@@ -43,15 +44,17 @@ def facts_of(
     """
     traced, executable = lowered._traced, lowered._executable
     plan = executable.plan
+    inner: dict[str, Any] = {}
     if not _on_gpu(executable):
         executable.load()
+        inner = _running(executable)
     listing = Listing(plan.block)
     seconds, times, why = None, {}, _why_not_run(lowered, args, kwargs)
     machine = None
     if not why:
         arrays = [*traced.consts, *tree.leaves((args, kwargs))]
         data = [buffer_of(x, v.aval) for x, v in zip(arrays, plan.block.inputs, strict=True)]
-        seconds, times = measure.run_times(executable, data)
+        seconds, times = measure.run_times(executable, data, inner)
     reasons = _reasons(executable, listing)
     kernels = _kernels(executable, listing, times, getattr(lowered, "kernels", ()))
     if not why:
@@ -59,7 +62,8 @@ def facts_of(
     copies = tuple((n, why) for n, why in reasons if "copies" in why or "a carry twice" in why)
     captured = [f"captured {k}" for k in range(len(traced.consts))]
     arguments = (*captured, *traced.signature.paths(lowered._fun))
-    buffers, peak = _buffers(plan.regions, executable, listing, arguments)
+    donated = [len(traced.consts) + k for k in lowered.donate_argnums]
+    buffers, peak = _buffers(plan.regions, executable, listing, arguments, donated)
     results = [listing.written.get(a, -1) for a in plan.block.outputs if isinstance(a, Var)]
     source = traced.source
     return Facts(
@@ -80,7 +84,7 @@ def facts_of(
         captured=tuple(c.aval.str_short(True) for c in traced.consts),
         copies=copies,
         in_place=tuple(sorted(listing.updates - {n for n, _ in copies})),
-        stages=(*spans, *executable.seconds.items()),
+        stages=(*spans, *_stages(executable, inner)),
         seconds=seconds,
         not_run=why,
         peak=peak,
@@ -275,27 +279,51 @@ def _kernels(
             )
         )
         if region.step is not None:
-            out += _shards_of(out.pop(), listing, listing.number(region.step))
+            out += _shards_of(out.pop(), listing, listing.number(region.step), times)
     return tuple(out)
 
 
-def _shards_of(step: Kernel, listing: Listing, number: int) -> list[Kernel]:
+def _running(executable: Any) -> dict[str, Any]:
+    """Return the programs that steps of one run on several devices, loaded, by their labels."""
+    out: dict[str, Any] = {}
+    steps = (r.step for r in executable.plan.regions if r.body is None and not r.view)
+    for h, step in enumerate(steps):
+        if (held := _program_in(step)) is not None:
+            program = executable_of(held)  # what runs: what is shown has lines of its own
+            program.load()
+            inner = _running(program)
+            out |= {f"h{h}": program, **{f"h{h}.{label}": x for label, x in inner.items()}}
+    return out
+
+
+def _stages(executable: Any, inner: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """Return what each stage took, of a program and of those that its steps run."""
+    yield from executable.seconds.items()
+    for at, program in inner.items():
+        yield from ((f"{at} {stage}", took) for stage, took in program.seconds.items())
+
+
+def _shards_of(
+    step: Kernel, listing: Listing, number: int, times: dict[str, float]
+) -> list[Kernel]:
     """Return a step and the kernels of the program that it runs once on each device, if it does."""
     if number not in listing.programs:
         return [step]
     program, devices = listing.programs[number]
     program.load()
+    at = f"{step.label}."
+    times = {k.removeprefix(at): took for k, took in times.items() if k.startswith(at)}
     return [
         replace(step, times=0),
         *(
             replace(
                 kernel,
-                label=f"{step.label}.{kernel.label}",
+                label=at + kernel.label,
                 summary=f"{kernel.summary}, each of {devices} shards",
                 threads=1,
                 times=devices * kernel.times,
             )
-            for kernel in _kernels(program, listing, {}, ())
+            for kernel in _kernels(program, listing, times, ())
         ),
     ]
 
@@ -340,7 +368,11 @@ def _bound(kernel: Kernel, machine: Machine) -> float | None:
 
 
 def _buffers(
-    regions: Sequence[Region], executable: Any, listing: Listing, arguments: Sequence[str]
+    regions: Sequence[Region],
+    executable: Any,
+    listing: Listing,
+    arguments: Sequence[str],
+    donated: Sequence[int],
 ) -> tuple[tuple[Buffer, ...], int]:
     """Return the arrays of a program with their lives, and the most bytes alive at a time."""
     block = executable.plan.block
@@ -350,6 +382,8 @@ def _buffers(
         v: [name, v, 0, last, "argument", ""]
         for name, v in zip(arguments, block.inputs, strict=True)
     }
+    for var, note in _donated([block.inputs[k] for k in donated], block):
+        found[var][5] = note
     home: dict[Var, Var] = {v: v for v in block.inputs}
     extra: list[Buffer] = []
     kernels = iter(executable.source.kernels)
@@ -392,6 +426,14 @@ def _buffers(
     rows += extra
     alive = [sum(b.size for b in rows if b.first <= k <= b.last) for k in range(last + 1)]
     return tuple(rows), max(alive, default=0)
+
+
+def _donated(given: Sequence[Var], block: Block) -> Iterator[tuple[Var, str]]:
+    """Tell of each donated argument what becomes of it: a call deletes it, or cannot."""
+    found = given_up_for([v.aval for v in given], [a.aval for a in block.outputs])
+    for k, var in enumerate(given):
+        yes, no = "donated: deleted after the call", "donated, and stays: like no result"
+        yield var, yes if k in found else no
 
 
 _WIDTHS = {

@@ -74,7 +74,8 @@ class Kernel:
         The widest registers that its assembly computes on: 0 for scalar code, None where that is
         not known.
     seconds, bound : float or None
-        The fastest of its runs, and what the roofline of this machine allows.
+        The fastest of its runs, and what the roofline of this machine allows. Of what runs on each
+        device it is that of the fastest, and a collective's has the time it waits for the others.
     made, made_seconds
         Where its machine code is from, and how long that took.
     reasons : tuple of (int, str)
@@ -115,7 +116,7 @@ class Buffer:
     kind : str
         ``"argument"``, ``"result"``, ``"temporary"`` or ``"workspace"``, which is kept for calls.
     note : str
-        Whether it is written over another array.
+        Whether it is written over another array, and what becomes of a donated argument.
     """
 
     name: str

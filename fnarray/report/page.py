@@ -227,7 +227,16 @@ def _machine(facts: Facts) -> str:
         "products. A function such as exp counts as the additions that it takes as long as. "
         "A kernel whose operands lie in a nearer cache may beat it. None is given where operations "
         "are not all known: turns of a while loop, of which one is counted, and steps such as a "
-        "sort or a callback.</p>"
+        f"sort or a callback.{_shards(facts)}</p>"
+    )
+
+
+def _shards(facts: Facts) -> str:
+    if len(facts.regions) == len(facts.kernels):
+        return ""
+    return (
+        " What each of several devices runs is timed while the others run theirs, and the fastest "
+        "is told; a collective's time has what it waits for the others."
     )
 
 

@@ -179,7 +179,7 @@ def _row(b: Buffer, y: float, left: float, step: float) -> str:
     data = f' data-n="{b.operation}"' if b.operation >= 0 else ""
     note = f", {b.note}" if b.note else ""
     name = b.name if len(b.name) <= 24 else f"{b.name[:23]}…"
-    mark = " ↻" if b.note else ""
+    mark = " ↻" if "in place" in b.note else ""
     return (
         f'<g class="buffer"{data}><title>{escape(f"{b.name}: {b.what}, {b.kind}{note}")}</title>'
         f'<text x="8" y="{y + 11:.0f}">{escape(name)} <tspan class="s">{size(b.size)}{mark}</tspan>'

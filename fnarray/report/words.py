@@ -48,7 +48,7 @@ def all_operations(facts: Facts) -> str:
 def vectors(kernel: Kernel) -> str:
     """Return what a kernel computes on, in a word or two."""
     if kernel.is_step:
-        return "the library's"
+        return "–" if kernel.label == "view" else "the library's"
     if not kernel.threads:
         return "–"
     if kernel.vector_bits is None:

@@ -43,6 +43,24 @@ def test_what_is_measured():
     assert config.cache_dir == kept
 
 
+def test_a_steady_call_is_warm():
+    """The one after `setup` is not the second of all: asv times one call for each `setup`."""
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return x
+
+    counted.lower = None  # taken as it is
+    bench = benchmark(counted, lambda: (1,))()
+    bench.setup()
+    warm = len(calls)
+    bench.time_steady()
+    bench.teardown()
+    assert warm > 10
+    assert len(calls) == warm + 1
+
+
 def test_names_of_classes():
     """One that is given is taken; where none can be made the error asks for one."""
     made = fa.jit(fa.grad(lambda x: (x**2).sum()))

@@ -92,6 +92,49 @@ def test_the_program_of_each_shard_is_shown():
     assert all(b.last < len(facts.regions) for b in facts.buffers)
 
 
+def _pmapped(x):
+    return fa.pmap(lambda x: x - lax.pmean(jnp.tanh(x), "i"), axis_name="i")(x)
+
+
+def _sharded(x):
+    mesh = fa.sharding.Mesh(np.array(fa.devices()), ("i",))
+    part = fa.sharding.PartitionSpec("i")
+    return fa.shard_map(lambda x: jnp.sin(x) / 3, mesh=mesh, in_specs=part, out_specs=part)(x) + 1
+
+
+@pytest.mark.parametrize("f", [_pmapped, _sharded])
+def test_what_each_shard_runs_is_timed(f):
+    """Kernels and collectives of a shard have times and phases, no longer than the step's own."""
+    x = jnp.linspace(0.0, 1.0, 60000).reshape(fa.local_device_count(), -1)
+    facts = fa.explain(f)(x).facts
+    (step,) = (k for k in facts.kernels if k.label == "h0")
+    inside = [k for k in facts.kernels if k.label.startswith("h0.")]
+    assert inside
+    assert all(k.seconds is not None and 0 < k.seconds <= step.seconds for k in inside)
+    assert all(k.bound for k in inside if not k.is_step)
+    assert "h0 build" in dict(facts.stages)
+    np.testing.assert_allclose(fa.jit(f)(x), f(x), rtol=1e-6)  # what was timed runs as before
+
+
+def test_donated_arguments_are_told():
+    """The report says which a call deletes: those that are deleted when it is called."""
+    f = fa.jit(lambda w, g, k, n: (w - g, n.sum(), k), donate_argnums=(0, 2, 3))
+    args = jnp.ones((5, 4)), jnp.ones((5, 4)), jnp.arange(7), jnp.ones(9)
+    report = fa.explain(f)(*args)
+    notes = {b.name: b.note for b in report.facts.buffers if b.kind == "argument"}
+    assert not any(x.is_deleted() for x in args)
+    with pytest.warns(UserWarning, match="not usable"):
+        f(*args)
+    deleted = {name: x.is_deleted() for name, x in zip("wgkn", args, strict=True)}
+    assert {name for name, gone in deleted.items() if gone} == {
+        name for name, note in notes.items() if "deleted" in note
+    }
+    assert notes["g"] == ""
+    assert "like no result" in notes["n"]
+    assert "donated: deleted after the call" in report.text(160)
+    assert "donated: deleted after the call" in report.html
+
+
 def test_a_kernel_of_a_product_alone_is_not_called_scalar():
     """BLAS computes it, on vectors that are in no assembly of ours; a copy computes nothing."""
     x = jnp.ones((64, 16))
