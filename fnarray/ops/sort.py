@@ -33,8 +33,8 @@ __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 
 #: Operands that the native kernel takes at most.
 _NATIVE_OPERANDS = 3
-#: Keys of so many numbers are sorted as they are: 100 in 3 us; packed, as integers whose low half is
-#: their place, in 25.
+#: Keys of so many numbers are sorted as they are: 100 in 3 us; packed, as integers whose low half
+#: is their place, in 25.
 _PACKED = 256
 
 
