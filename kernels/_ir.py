@@ -398,7 +398,9 @@ def _saturated(x, dtype):
         return whole if dtype.kind == "u" else select(x == x, whole, 0)
     low, end = float(info.min), float(info.max + 1)
     whole = truncated(select((x >= low) & (x < end), x, 0.0), dtype)
-    return select(x >= end, info.max, select(x < low, info.min, whole))
+    # All bits are spelled so: in CUDA's text, integers without a sign are held as those with one.
+    top = info.max if dtype.kind == "i" else ~whole.lift(0)
+    return select(x >= end, top, select(x < low, info.min, whole))
 
 
 def _convert_plain(x, dtype):
