@@ -214,7 +214,8 @@ class Steps:
                 test = self.values.test(valid((*u, *rest), read), once=True)
             if test is not None:
                 stack.enter_context(self.writer.block(f"if {test}:", barrier=True))
-            u = (*u, *self.values.loops(stack, form.extents[tested:]))
+            if rest:
+                u = (*u, *self.values.loops(stack, form.extents[tested:]))
             at = form.index(u, read)
             new = self.values.value(node.ins[form.value], u)
             if run is None:
