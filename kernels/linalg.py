@@ -13,6 +13,9 @@ import numpy as np
 from fnarray_kernels.registry import compiled
 from fnarray_kernels.scalar import u
 
+#: Rows of which sums are taken at a time.
+_BLOCK = 64
+
 
 @compiled
 def cholesky(a, out, batch, n):
@@ -266,17 +269,37 @@ def _length(x, at, step, count):
 
 
 @compiled
+def _long(x, at, step, count):
+    """Length of a vector, which may be long: its squares are added in double precision."""
+    zero = x[u(at)].real * 0
+    total = np.float64(zero)
+    for i in range(count):
+        part = x[u(at + i * step)]
+        re, im = np.float64(part.real), np.float64(part.imag)
+        total += re * re + im * im
+    if total > 1e-200 and total < 1e200:
+        return type(zero)(np.sqrt(total))
+    return _length(x, at, step, count)
+
+
+@compiled
 def _reflect(x, v, at, tau, w, to, down, first, rows, columns):
     """Take ``tau v v^H x`` off ``x``, whose columns begin with ``first``; ``v`` begins with 1.
 
-    Rows are reached along memory, so that columns are computed side by side.
+    Rows are reached along memory, so that columns are computed side by side. Sums are taken in
+    blocks of rows, which may be many; ``w`` has two numbers for each column.
     """
     for c in range(first, columns):
         w[u(c)] = x[u(to + c)]
-    for i in range(1, rows):
-        scale = np.conj(v[u(at + i)])
+        w[u(columns + c)] = 0
+    for start in range(1, rows, _BLOCK):
+        for i in range(start, min(start + _BLOCK, rows)):
+            scale = np.conj(v[u(at + i)])
+            for c in range(first, columns):
+                w[u(columns + c)] += scale * x[u(to + i * down + c)]
         for c in range(first, columns):
-            w[u(c)] += scale * x[u(to + i * down + c)]
+            w[u(c)] += w[u(columns + c)]
+            w[u(columns + c)] = 0
     for c in range(first, columns):
         w[u(c)] *= tau
         x[u(to + c)] -= w[u(c)]
@@ -294,7 +317,7 @@ def qr(a, q, r, batch, m, n, k):
     """
     size = min(m, n)
     x, v = np.empty(m * n, q.dtype), np.empty(m * size, q.dtype)
-    tau, w = np.empty(size, q.dtype), np.empty(max(n, k), q.dtype)
+    tau, w = np.empty(size, q.dtype), np.empty(2 * max(n, k), q.dtype)
     for s in range(batch):
         for e in range(m * n):
             x[u(e)] = a[u(s * m * n + e)]
@@ -303,7 +326,7 @@ def qr(a, q, r, batch, m, n, k):
             first = x[u(at)]
             rest = first.real * 0
             if rows > 1:
-                rest = _length(x, at + n, n, rows - 1)
+                rest = _long(x, at + n, n, rows - 1)
             tau[u(j)] = 0
             if rest == 0 and first.imag == 0:
                 continue

@@ -15,8 +15,9 @@ from ..core.dtypes import finfo
 from ..core.eager import replayed
 from ..ops.kit.calls import convert
 from ._at import IndexUpdateHelper
-from ._creation import asarray
+from ._creation import asarray, ones_like
 from ._indexing import take as take_index
+from ._join import stack
 from ._lists import trim_zeros
 from ._math import abs as absolute
 from ._patterns import eye, vander
@@ -27,7 +28,7 @@ from ._search import where
 from ._shape import array_of
 from ._sorting import argsort
 from ._windows import convolve
-from .linalg import eigvals, norm
+from .linalg import eigvals, norm, qr
 
 __all__ = [
     "poly",
@@ -267,15 +268,40 @@ def _orthogonal_columns(A: Array) -> tuple[Array, Array]:
     return Z[:m], Z[m:]
 
 
+def _powers(x: Array, n: int) -> Array:
+    """Return the matrix whose columns are powers, the highest first: as products, where few.
+
+    A power takes 20 ns; of 5,000 points 20,000 of them took more than all that comes after.
+    """
+    if not 0 < n <= _UNROLLED:
+        return vander(x, n)
+    columns = [ones_like(x)]
+    while len(columns) < n:
+        columns.append(columns[-1] * x)
+    return stack(columns[::-1], 1)
+
+
+def _triangle(A: Array) -> tuple[Array | None, Array]:
+    """Return orthonormal columns (None is the identity), and the few rows that they make ``A`` of.
+
+    What rotations find in the rows they find in ``A``: the triangle's error is small beside each
+    column, as theirs is. They go over the rows some 12 times for each pair of columns.
+    """
+    m, n = A.shape
+    return qr(A) if m > n else (None, A)
+
+
 def _least_squares(A: Array, b: Array, rcond: Any) -> tuple[Array, Array, Array, Array]:
     """Return the least solution of least squares, residuals, rank, and singular values."""
-    W, V = _orthogonal_columns(A)
+    Q, R = _triangle(A)
+    W, V = _orthogonal_columns(R)
     sizes = norm(W, axis=0)
     order = argsort(sizes, descending=True)
     sizes, W, V = sizes[order], W[:, order], V[:, order]
     kept = sizes > rcond * sizes[0]
     weights = where(kept, 1 / where(kept, sizes, 1) ** 2, 0)
-    x = matmul(V, weights[:, None] * matmul(W.T.conj(), b))
+    part = b if Q is None else matmul(Q.T.conj(), b)
+    x = matmul(V, weights[:, None] * matmul(W.T.conj(), part))
     rest = absolute(b - matmul(A, x)) ** 2
     return x, rest.sum(0), kept.sum(), sizes
 
@@ -326,7 +352,7 @@ def polyfit(
             f"shapes {x.shape} and {y.shape}."
         )
     rcond = x.size * float(finfo(x.dtype).eps) if rcond is None else rcond
-    A, b = vander(x, deg + 1), y if y.ndim == 2 else y[:, None]
+    A, b = _powers(x, deg + 1), y if y.ndim == 2 else y[:, None]
     if w is not None:
         (w,) = promote_dtypes_inexact(*operands("polyfit", w))
         if w.shape != x.shape:
@@ -343,7 +369,7 @@ def polyfit(
         return c, rest, rank, sizes, asarray(rcond)
     if not cov:
         return c
-    W, V = _orthogonal_columns(A / scale)
+    W, V = _orthogonal_columns(_triangle(A / scale)[1])
     base = matmul(V / norm(W, axis=0) ** 2, V.T.conj()) / (scale[:, None] * scale)
     if cov == "unscaled":
         return c, base

@@ -79,7 +79,8 @@ def _cumulative(
         if has and name == "cumsum" and kind(x.dtype) in INEXACT:
             by = "" if sizes[2] == 1 else "rows_"
             kernel = f"cumsum_{by}{x.dtype.name if is_single(x.dtype) else 'double'}"
-        return Library(KernelRef("cumulative", kernel), (*sizes, reverse), x.size, has, x.size)
+        ref = KernelRef("cumulative", kernel)
+        return Library(ref, (*sizes, reverse), x.size, kernel=has, flops=x.size)
 
     return kernel_call(
         name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from math import isqrt
 from operator import index
 from typing import Any, cast
 
@@ -172,7 +173,8 @@ def _qr_call(ins: Any, outs: Any, *, pivoting: bool, **params: Any) -> Library:
         return by_lapack("qr_pivoted", x, m, n, k)
     r = min(m, n)  # reflections: made, and multiplied into k columns
     flops = 2 * lu_flops(m, n) + r * (4 * m * k - 2 * r * (m + k) + 4 * r * r / 3)
-    return native("qr", max(m, n), (count(tuple(batch)), m, n, k), flops)
+    # Of long thin matrices LAPACK has no more to gain than of square ones of as many numbers.
+    return native("qr", isqrt(m * n), (count(tuple(batch)), m, n, k), flops)
 
 
 qr_p = by_library("qr", _qr_aval, _qr_eval, jvp=_qr_jvp, call=_qr_call)

@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Callable
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 
 #: Operands that the native kernel takes at most.
 _NATIVE_OPERANDS = 3
+#: Keys of so many numbers are sorted as they are: 100 in 3 us; packed, as integers whose low half
+#: is their place, in 25.
+_PACKED = 256
 
 
 # --- orders as integers -------------------------------------------------------------------------
@@ -74,6 +77,8 @@ def _positions(packed: np.ndarray) -> np.ndarray:
 
 def _stable_order(key: np.ndarray, axis: int) -> np.ndarray:
     """Return the positions that sort a key, ties in order."""
+    if key.size <= _PACKED and key.dtype not in HALVES:
+        return np.argsort(key, axis=axis, kind="stable")
     ordinals = _ordinals(key)
     if 2 < ordinals.dtype.itemsize <= 4:
         packed = _packed(ordinals, axis)
@@ -155,14 +160,17 @@ def _sort_eval(
     keys = []
     for x in operands[:num_keys]:
         keys += [x.real, x.imag] if is_complex(x.dtype) else [x]
-    order = None
+    order: np.ndarray | None = None
     for key in reversed(keys):
         if order is None:
             order = _stable_order(np.ascontiguousarray(key), dimension)
         else:
             finer = _stable_order(np.take_along_axis(key, order, dimension), dimension)
             order = np.take_along_axis(order, finer, dimension)
-    return tuple(np.take_along_axis(x, cast("Any", order), dimension) for x in operands)
+    assert order is not None
+    if order.ndim == 1:
+        return tuple(x[order] for x in operands)
+    return tuple(np.take_along_axis(x, order, dimension) for x in operands)
 
 
 def _rows(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:

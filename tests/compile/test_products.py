@@ -186,3 +186,44 @@ def test_products_of_every_dtype(spelled: str, dtype: str) -> None:
     for got in (fnp.stack(outside), inside, in_scan):
         assert got.dtype == a.dtype
         assert (np.asarray(got) == want).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "bhqd,bhkd->bhqk", "bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd", "ghbqd,ghbdk->ghbqk",
+        "bgqhd,bgkhd->bghqk",
+    ],
+)  # fmt: skip
+def test_stacks_of_several_axes_keep_blas_to_one_thread(spelled, dtype, monkeypatch):
+    """Batches of heads: views of the operands, along one axis each, that our threads share."""
+    sizes = {"b": 3, "h": 2, "g": 2, "q": 40, "k": 50, "d": 24}
+    lhs, rhs = (
+        numbers(dtype, *(sizes[a] for a in axes)) for axes in spelled.partition("->")[0].split(",")
+    )
+    found: list[int] = []
+    multiply = np.matmul
+
+    def seen(a, b, **keywords):
+        found.append(a.ndim)
+        return multiply(a, b, **keywords)
+
+    monkeypatch.setattr(blas.np, "matmul", seen)
+    got = product_of_text(spelled, lhs, rhs)
+    monkeypatch.undo()
+    assert all(n <= 3 for n in found)
+    want = np.einsum(spelled, lhs.astype(complex), rhs.astype(complex))
+    np.testing.assert_allclose(got, want, atol=2e-5)
+
+
+def product_of_text(spelled: str, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Contract as a program does whose products are all for `blas.matmul`."""
+    (first, second), result = spelled.partition("->")[0].split(","), spelled.partition("->")[2]
+    batch = [a for a in first if a in second and a in result]
+    summed = [a for a in first if a in second and a not in result]
+    at = [tuple(x.index(a) for a in axes) for axes in (summed, batch) for x in (first, second)]
+    form = Contract(at[0], at[1], at[2], at[3])
+    axes = [*batch, *(a for x in (first, second) for a in x if a not in (*batch, *summed))]
+    (out,) = product_of(form, lhs.dtype, EAGER)(lhs, rhs)
+    return out.transpose([axes.index(a) for a in result])

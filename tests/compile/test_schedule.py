@@ -151,6 +151,25 @@ def test_pieces_keep_a_loop_for_each_axis_where_they_must() -> None:
     np.testing.assert_array_equal(executable.run(x)[0], laid(np, x))
 
 
+SHORT = {
+    "cross": (lambda m, x: m.cross(x, x[::-1] + 1), 1),
+    "stack": (lambda m, x: m.stack([x, x * 2], -1), 1),
+    "unlike": (lambda m, x: m.concatenate([x[:, 1:], x.sum(1)[:, None], x * x], 1), 1),
+    "among others": (lambda m, x: m.stack([m.stack([x, x + 1], 2), m.stack([x, -x], 2)], 1), 4),
+    "long": (lambda m, x: m.concatenate([x, m.tile(x, 3)], 1), 2),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_rows_are_laid_out_at_once(name) -> None:
+    """The columns of rows that several pieces make up share their loops; long rows do not."""
+    fun, count = SHORT[name]
+    x = RNG.normal(size=(20, 3)).astype(np.float32)
+    executable = compiled(lambda x: fun(jnp, x), x)
+    np.testing.assert_allclose(executable.run(x)[0], fun(np, x), rtol=1e-6, atol=1e-6)
+    assert loops(code(executable)) <= count + 2
+
+
 @pytest.mark.parametrize("axes", [(2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
 def test_loops_that_are_not_read_along_go_around_strips(axes) -> None:
     """What a strip's rows are read along is the loop around the strip, whichever axis it is."""

@@ -70,3 +70,40 @@ def test_powers_that_are_numbers_are_products() -> None:
         fun = lambda x, p=exponent: fnarray.numpy.power(x, fnarray.numpy.asarray(p))  # noqa: E731
         assert "vm.pow" not in text(fun, X)
         np.testing.assert_array_equal(run(fun, X), want)
+
+
+ROWS = np.array([3, -1, 0, 9, 3, 2, 0], np.int32)
+TERMS = np.linspace(-1, 1, 7 * 24, dtype=np.float32).reshape(7, 4, 6)
+
+
+@pytest.mark.parametrize("mode", ["drop", "clip"])
+@pytest.mark.parametrize("what", ["add", "set", "max"])
+def test_rows_are_tested_once(what: str, mode: str) -> None:
+    """Whether a row has a place is asked outside of the loops over it, and answered as ever."""
+
+    def fun(x: Any, rows: Any, terms: Any) -> Any:
+        return getattr(x.at[rows], what)(terms, mode=mode)
+
+    x = np.zeros((4, 4, 6), np.float32)
+    want = x.copy()
+    for row, term in zip(ROWS, TERMS, strict=True):
+        at = row + 4 if row < 0 else row
+        if at < 4 or mode == "clip":
+            old = want[min(at, 3)]
+            want[min(at, 3)] = {"add": old + term, "set": term, "max": np.maximum(old, term)}[what]
+    np.testing.assert_allclose(run(fun, x, ROWS, TERMS), want, rtol=1e-6)
+    lines = text(fun, x, ROWS, TERMS).splitlines()
+    for test in (k for k, line in enumerate(lines) if line.lstrip().startswith("if u(")):
+        assert "for " in lines[test + 1]
+
+
+def test_windows_are_tested_where_their_places_differ() -> None:
+    """What lies over an edge is left out element by element: each axis has a test of its own."""
+    numbers = lax.ScatterDimensionNumbers((1,), (), (0,))
+    at = np.array([[0], [3]], np.int32)
+    terms = np.ones((2, 3), np.float32)
+
+    def fun(x: Any, at: Any, terms: Any) -> Any:
+        return lax.scatter_add(x, at, terms, numbers, mode="drop")
+
+    np.testing.assert_array_equal(run(fun, X[0], at, terms), X[0] + [1, 1, 1, 0])

@@ -56,3 +56,17 @@ def test_loops_hold_orthogonal_factors():
     assert "(host)" not in compiled.lower(a).as_text()
     want = np.sort(np.log(np.abs(np.linalg.eigvals(a))))[::-1]
     np.testing.assert_allclose(compiled(a).sum(), want.sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(2000, 2), (500, 8), (9, 450), (130, 31)])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_orthogonal_factors_of_long_matrices(shape, dtype):
+    """Sums over many rows lose no more than LAPACK's: entries that are all of one sign as well."""
+    x = RNG.uniform(0.5, 1.5, shape)
+    x = (x + 1j * RNG.uniform(0, 1, shape) if dtype[0] == "c" else x).astype(dtype)
+    factor = fnarray.jit(jnp.linalg.qr)
+    assert "fk.linalg.qr" in factor.lower(x).as_text()
+    q, r = (np.asarray(y, np.complex128) for y in factor(x))
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(q.conj().T @ q, np.eye(q.shape[1]), atol=6 * eps)
+    np.testing.assert_allclose(q @ r, x, atol=4 * eps * np.linalg.norm(x, axis=0).max())

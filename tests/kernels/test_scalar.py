@@ -169,6 +169,21 @@ def test_convert_matches_lax(check, source, target):
     check(getattr(sc, f"to_{target}"), (x,), want)
 
 
+@pytest.mark.parametrize("source", FLOATS)
+@pytest.mark.parametrize("target", EVERY[:8])
+def test_floats_saturate_at_the_ends_of_integers(check, source, target):
+    """The numbers around both ends of each integer, and around 0, are cut off or become the end."""
+    ends = [2.0**k for k in (7, 8, 15, 16, 31, 32, 63, 64)]
+    near = [s * e + d for s in (1, -1) for e in (0, *ends) for d in (-1.5, -1, -0.5, 0, 0.5, 1)]
+    x = np.array([*near, 1e30, -1e30, np.nan, -np.nan, np.inf, -np.inf, 1e-40]).astype(source)
+    x = np.concatenate([x, np.nextafter(x, np.inf), np.nextafter(x, -np.inf)], dtype=source)
+    info = np.iinfo(target)
+    cut = lambda v: 0 if v != v else min(max(v, float(info.min)), float(info.max + 1))  # noqa: E731
+    check(getattr(sc, f"to_{target}"), (x,), np.array([
+        min(int(cut(v)), info.max) for v in x.tolist()
+    ], target))  # fmt: skip
+
+
 @pytest.mark.parametrize("target", EVERY)
 def test_bitcast_keeps_bits(check, target):
     """Bits survive a reading as any dtype of the same width."""

@@ -92,10 +92,20 @@ def test_sorts_inside_a_loop():
     same(np.asarray(rows(x)), np.sort(x, axis=1, kind="stable"))
 
 
-@pytest.mark.parametrize("n", [10, 3000])
+@pytest.mark.parametrize("n", [10, 200, 3000])
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int8", "float16"])
 def test_large_keys_stay_stable(dtype, n):
     """Values move with their keys, in order of position among ties."""
     key = draw((n,), dtype)
     _, order = lax.sort_key_val(key, np.arange(n, dtype="int32"))
     same(np.asarray(order), np.argsort(key, kind="stable"))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("size", [4, 60])
+def test_rows_are_ordered_on_their_own(size, axis):
+    """Short and long: NaN of either sign are alike and last, zeros are alike, ties keep order."""
+    key = draw((size, 5), "float32")
+    key.flat[3::4] *= -1
+    _, order = lax.sort_key_val(key, np.indices(key.shape, "int32")[axis], dimension=axis)
+    same(np.asarray(order), np.argsort(key, axis=axis, kind="stable"))

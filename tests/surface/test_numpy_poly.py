@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fnarray.numpy as fnp
+from fnarray.api.gradients import grad
 from fnarray.api.jit import jit
 
 from .numpy_oracle import both_raise, compare
@@ -133,3 +134,36 @@ def test_division_undoes_multiplication(n):
     exact = fnp.polydiv(np.array([1.0, 2, 1]), np.array([1.0, 1]), trim_leading_zeros=True)
     assert [x.tolist() for x in exact] == [[1, 1], []]
     assert fnp.polymul(np.array([0, 1.0]), np.array([0, 2.0]), trim_leading_zeros=True) == 2
+
+
+@pytest.mark.parametrize("deg", [1, 3, 8])
+def test_fits_of_many_points(deg):
+    """Coefficients are NumPy's in double precision; their covariances too."""
+    x = np.linspace(-1, 1, 3000, dtype=np.float32)
+    y = (np.exp(x) + np.cos(40 * x)).astype(np.float32)
+    want, spread = np.polyfit(x.astype(float), y, deg, cov=True)
+    got, ours = jit(lambda x, y: fnp.polyfit(x, y, deg, cov=True))(x, y)
+    np.testing.assert_allclose(got, want, atol=2e-5 * np.abs(want).max())
+    np.testing.assert_allclose(ours, spread, atol=1e-4 * np.abs(spread).max())
+
+
+@pytest.mark.parametrize("count", [3, 9, 20])
+def test_fits_have_derivatives(count):
+    """By the points and by their values: those of NumPy's fits in double precision."""
+    x, y = X[:count], Y[:count]
+    if count > len(X):
+        x = np.linspace(-1, 2, count, dtype=np.float32)
+        y = np.sin(x)
+
+    def total(x, y):
+        return (fnp.polyfit(x, y, 2) * np.array([1.0, 2, 3], np.float32)).sum()
+
+    for k, slope in enumerate(jit(grad(total, (0, 1)))(x, y)):
+        for i in range(count):
+            values = []
+            for step in (1e-4, -1e-4):
+                at = [x.astype(float), y.astype(float)]
+                at[k][i] += step
+                values.append((np.polyfit(*at, 2) * [1, 2, 3]).sum())
+            want = (values[0] - values[1]) / 2e-4
+            np.testing.assert_allclose(slope[i], want, rtol=2e-2, atol=2e-3)

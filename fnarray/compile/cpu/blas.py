@@ -57,14 +57,14 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     *stack, rows, _ = lhs.shape
     columns = rhs.shape[-1]
     work = weighed(lhs.size * columns, lhs.dtype)
-    plain = lhs.dtype.char in LETTERS and len(stack) == rhs.ndim - 2 <= 1
+    plain = lhs.dtype.char in LETTERS and lhs.shape[:-2] == rhs.shape[:-2]
     if work <= limits.serial or not plain:
         return np.matmul(lhs, rhs)
     count = max(1, min(threads(), work // limits.share))
     if rows == 1 and not stack and rhs.strides[1] == rhs.itemsize:
         count = max(1, min(count, columns // _WIDE))
     out = np.empty((*stack, rows, columns), lhs.dtype)
-    blocks = list(_blocks(lhs, rhs, out, count))
+    blocks = [b for whole in _stacks(lhs, rhs, out) for b in _blocks(*whole, count)]
     if _suited(rows * lhs.shape[-1] * columns) and _ours(blocks, count):
         return out
     calls = _calls(blocks, count) if len(blocks) > 1 else None
@@ -80,6 +80,16 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
             together(multiply, len(blocks))
     return out
+
+
+def _stacks(lhs: np.ndarray, rhs: np.ndarray, out: np.ndarray) -> list[Block]:
+    """Return a product as products of stacks along one axis, of which each is a view."""
+    if out.ndim <= 3:
+        return [(lhs, rhs, out)]
+    one, two, both = (x.reshape(-1, *x.shape[-2:]) for x in (lhs, rhs, out))
+    if address(one) == address(lhs) and address(two) == address(rhs):
+        return [(one, two, both)]
+    return [stack for block in zip(lhs, rhs, out, strict=True) for stack in _stacks(*block)]
 
 
 def _blocks(lhs: np.ndarray, rhs: np.ndarray, out: np.ndarray, count: int) -> Iterator[Block]:

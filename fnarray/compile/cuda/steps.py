@@ -111,6 +111,10 @@ class GridSteps(Steps):
             yield e
             self.writer.line(f"{e} += lanes()")
 
+    def _tested(self, form: Update) -> int:
+        # Threads share one loop over all updates.
+        return len(form.extents) if self.values.spread else super()._tested(form)
+
     def _comes_in_runs(self, form: Update) -> bool:
         return False  # lanes would part
 

@@ -15,7 +15,7 @@ PLAIN: Final = frozenset(
     (
         *("fadd", "fsub", "fmul", "fdiv", "fneg", "add", "sub", "mul", "and", "or", "xor", "shl"),
         *("ashr", "lshr", "icmp", "fcmp", "select", "bitcast", "fpext", "fptrunc", "sitofp"),
-        *("uitofp", "sext", "zext", "trunc", "ret", "call"),
+        *("uitofp", "fptosi", "fptoui", "sext", "zext", "trunc", "ret", "call"),
     )
 )
 #: Functions of LLVM that take vectors, and that it has instructions for.
