@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..transforms import JIT, PARTIALS, SETTERS, Transform, last_names, transform_of
-from .appliers import Appliers, given, may_be_own, positions, slots
+from .appliers import Appliers, given, may_be_own, may_hand, positions, slots
 from .index import FUNCTIONS, Assigned, CallSite, Defined, Import, Module, Scope, parameters
 from .project import External, Project
 
@@ -146,7 +146,7 @@ class Finder:
 
     def _handed(self, call: ast.Call, scope: Scope) -> Iterator[TracedSite]:
         """Yield what a call hands to a function of the project, and that to a transform."""
-        for maker in self._own(call.func, scope) if call.args or call.keywords else ():
+        for maker in self._own(call.func, scope) if may_hand(call, scope) else ():
             for one in self.appliers.of(maker):
                 node = given(call, maker, one.parameter)
                 use = Use(one.transform, call, one.keywords, scope)
