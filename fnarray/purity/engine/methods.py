@@ -24,6 +24,8 @@ _IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class",
 _FILES = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})
 #: Methods by which a generator goes on, and may come to its end.
 _ENDS = frozenset({"__next__", "send", "throw", "close"})
+#: Methods that change a container, and put nothing that they are given into it.
+_KEEPS_NONE = frozenset({"sort", "pop", "remove", "discard", "rotate"})
 #: Methods that draw all that their argument has.
 _TAKES_ALL = frozenset({"extend", "extendleft", "update"})
 
@@ -78,17 +80,25 @@ def call_method(
     elif name in _FILES and base.level != OUTSIDE and not base.fields:
         engine.report(rules.FileAccess, frame, node, member.name)
     if base.fields is not None and base.level != OUTSIDE and name in MUTATORS:
-        if name not in ("append", "extend"):
-            shift(base)
-        for value in (*args, *keywords.values()):
-            inner = take_element(engine, value, frame) if name in ("extend", "update") else value
-            hold(engine, value, frame, node)
-            put(engine, base, None, inner)
+        _fill(engine, base, name, [*args, *keywords.values()], frame, node)
     else:
         use_all(engine, [*args, *keywords.values()], frame, node)
     if base.kind not in CONTAINERS or keywords:  # a container calls no item, ``sort`` its key
         callbacks(engine, [*args, *keywords.values()], frame, node)
     return result_of_method(engine, base, name, args, frame)
+
+
+def _fill(
+    engine: Engine, base: Value, name: str, given: list[Value], frame: Frame, node: ast.AST
+) -> None:  # fmt: skip
+    """Put what a method is given into a container that the trace made."""
+    if name not in ("append", "extend"):
+        shift(base)
+    for value in given:
+        inner = take_element(engine, value, frame) if name in ("extend", "update") else value
+        hold(engine, value, frame, node)
+        if name not in _KEEPS_NONE:
+            put(engine, base, None, inner)
 
 
 def _resume(

@@ -196,6 +196,7 @@ KEPT: dict[str, tuple[str, str]] = {
     'computed key K': ("def r(n):\n    h = {'a': 1}; h[n] = K\n    return h['a']", "r('a')[0]"),
     'update K': ("def r():\n    h = {'a': 1}; h.update(a=K)\n    return h['a']", 'r()[0]'),
     'update pos K': ("def r():\n    h = {'a': 1}; h.update({'a': K})\n    return h['a']", 'r()[0]'),
+    'key of a sort K': ('def r():\n    h = [g]; h.sort(key=id)\n    return h[0]', 'r()(1.0)'),
     'pickle K': ('import pickle\nclass I:\n    def __init__(self): self.h = K\ndef r(): return pickle.loads(pickle.dumps(I())).h', 'r()[0]'),
 }  # fmt: skip
 
