@@ -32,7 +32,7 @@ from .objects import (
     space_of,
 )
 from .syntax import is_final, tree_of_file
-from .values import OUTSIDE, Value, numbered
+from .values import OUTSIDE, PARTIAL_METHOD, Value, numbered
 
 _LOOK_UP = vars(type)["__getattribute__"]
 _FINAL = re.compile(r"\bFinal\b")
@@ -174,18 +174,8 @@ def _of_class(
     user = is_user_module(module_of(cls))
     if user:
         resolver.guards.add_static(cls, name, found)
-        if name in _ORDER:
-            kept = mro_of(cls)
-            resolver.guards.add_contents(cls, name, lambda: mro_of(cls) is kept)
-            return resolver.describe(_ORDER[name].__get__(cls), spelled, "attribute", True)
-        if name == "mro":
-            return _opaque(spelled)
-        if name in _CALLED:
-            called = _CALLED[name].__get__(cls)
-            resolver.guards.add_contents(cls, name, lambda: _CALLED[name].__get__(cls) is called)
-        if name == "__members__" and is_a(cls, enum.EnumMeta):
-            members: Any = vars(enum.EnumMeta)[name].__get__(cls)
-            return resolver.describe(members, spelled, "attribute", True)
+        if (told := _told_by_type(resolver, cls, name, spelled)) is not None:
+            return told
     own = meta is not type and is_user_module(module_of(meta))
     if own and (found is MISSING or is_a(static(meta, name), property)):
         return _of_metaclass(resolver, cls, name, spelled, value)
@@ -201,7 +191,9 @@ def _of_class(
         return _opaque(spelled) if told else None
     if is_a(found, classmethod):
         return resolver.describe(found, spelled, "attribute", True, bound=value)
-    if is_a(found, (staticmethod, types.FunctionType, property)) or _binds(found):
+    if is_a(found, functools.partialmethod):  # of the class
+        return _partial_method(resolver, found, cls, spelled, None)
+    if is_a(found, (staticmethod, types.FunctionType, *_PROPERTIES)) or _binds(found):
         holder = "static" if is_a(found, staticmethod) else "attribute"
         return resolver.describe(found, spelled, holder, True)
     if is_a(found, types.MemberDescriptorType) or name in (_declared(cls, "_fields") or ()):
@@ -227,6 +219,23 @@ def _of_class(
         if cls.__flags__ & _MADE_IN_PYTHON and not module_of(cls).startswith("fnarray"):
             resolver.guards.add_static(cls, name, found)  # anybody may set it
     return made
+
+
+def _told_by_type(resolver: Describer, cls: type, name: str, spelled: str) -> Value | None:
+    """Return what `type` itself, or an enumeration's, tells of a class; guard what it is called."""
+    if name in _ORDER:
+        kept = mro_of(cls)
+        resolver.guards.add_contents(cls, name, lambda: mro_of(cls) is kept)
+        return resolver.describe(_ORDER[name].__get__(cls), spelled, "attribute", True)
+    if name == "mro":
+        return _opaque(spelled)
+    if name in _CALLED:
+        called = _CALLED[name].__get__(cls)
+        resolver.guards.add_contents(cls, name, lambda: _CALLED[name].__get__(cls) is called)
+    if name == "__members__" and is_a(cls, enum.EnumMeta):
+        members: Any = vars(enum.EnumMeta)[name].__get__(cls)
+        return resolver.describe(members, spelled, "attribute", True)
+    return None
 
 
 def _finally(made: Value, cls: type, name: str) -> None:
@@ -327,19 +336,33 @@ def _bound(resolver: Describer, found: Any, cls: type, spelled: str, value: Valu
     if is_a(found, types.FunctionType) or _binds(found):
         return resolver.describe(found, spelled, "attribute", True, bound=value)
     if is_a(found, functools.partialmethod):
-        resolver.guards.add_contents(found, spelled, parts_of(found))
-        bound = resolver.describe(found.func, spelled, "attribute", True, bound=value)
-        fields: dict[Any, Value] = {
-            ("item", i): resolver.describe(a, spelled, "", True) for i, a in enumerate(found.args)
-        }
-        fields |= {k: resolver.describe(v, k, "", True) for k, v in found.keywords.items()}
-        return Value("partial", OUTSIDE, name=spelled, bound=bound, fields=fields, constant=True)
+        return _partial_method(resolver, found, cls, spelled, value)
     if is_a(found, types.DynamicClassAttribute):  # as an enumeration's ``value``
         found = property(found.fget)
     if is_a(found, _PROPERTIES):
         made = resolver.describe(found, spelled, "attribute", True, bound=value)
         return made if made.function is not None else None
     return None
+
+
+def _partial_method(
+    resolver: Describer, found: Any, cls: type, spelled: str, value: Value | None
+) -> Value:
+    """Return what a ``partialmethod`` gives: of an object, or of the class if that is None."""
+    resolver.guards.add_contents(found, spelled, parts_of(found))
+    method, told = found.func, is_a(found.func, (staticmethod, classmethod))
+    if is_a(method, staticmethod):
+        value = None
+    elif told:
+        value = resolver.describe(cls, _CALLED["__name__"].__get__(cls), "attribute", True)
+    bound = resolver.describe(method, spelled, "attribute", True, bound=value)
+    fields: dict[Any, Value] = {
+        ("item", i): resolver.describe(a, spelled, "", True) for i, a in enumerate(found.args)
+    }
+    fields |= {k: resolver.describe(v, k, "", True) for k, v in found.keywords.items()}
+    ref = PARTIAL_METHOD if value is None and not told else ""
+    return Value("partial", OUTSIDE, name=spelled, ref=ref, bound=bound, fields=fields,
+                 constant=True)  # fmt: skip
 
 
 def _described(

@@ -19,6 +19,10 @@ CHANGING = CONTAINERS | DRAWN | {"ndarray"}
 SCALARS = frozenset({"scalar"})
 
 
+#: Refers to what holds arguments for a method, which is given its object before those.
+PARTIAL_METHOD = "functools.partialmethod"
+
+
 class _Absent:
     def __repr__(self) -> str:
         return "ABSENT"

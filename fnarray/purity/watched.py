@@ -12,13 +12,14 @@ import enum
 import sys
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from .contents import Check, contents_of
+from .contents import Check, contents_of, items_of
 from .guards import mapping_of, static
 from .objects import is_a, mro_of, space_of
 
+_VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
 _CONTEXT: Final = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 #: A winter's day and a summer's of 2020, in seconds since 1970.
 _TIMES: Final = (1_577_836_800, 1_593_561_600)
@@ -62,7 +63,10 @@ def _fields(cls: Any) -> Check | None:
 
 def _members(cls: Any) -> Check | None:
     """Return a comparison of the members of an enumeration with what they are now."""
-    return mapping_of(cls._member_map_) if is_a(cls, enum.EnumMeta) else None
+    if not is_a(cls, enum.EnumMeta):
+        return None
+    named, order = mapping_of(cls._member_map_), items_of(cls._member_names_)
+    return lambda: named() and order()
 
 
 def _parts(number: Any) -> Check | None:
@@ -91,7 +95,14 @@ def _copies(cls: Any) -> Check | None:
 
 def _values(cls: Any) -> Check | None:
     """Return a comparison of the values that an enumeration is asked for with what they are now."""
-    return mapping_of(cls._value2member_map_) if is_a(cls, enum.EnumMeta) else None
+    if not is_a(cls, enum.EnumMeta):
+        return None
+    found, members = cls._value2member_map_, cls._member_map_
+    same = mapping_of(found)
+    if {*map(id, _VALUES(members))} == {*map(id, _VALUES(found))}:
+        return same
+    held = contents_of(members)  # of values that do not hash, each is compared
+    return None if held is None else lambda: same() and held.hold()
 
 
 def _handler(name: Any) -> Check:

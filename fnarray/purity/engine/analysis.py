@@ -15,7 +15,7 @@ from ..findings import Finding
 from ..scopes import Frame, facts_of
 from ..values import Function, Resolver, Value
 from .calls import call
-from .entry import enter
+from .entry import enter, enter_named
 from .expressions import EXPRESSIONS, read_parts
 from .machine import Engine, Evidence, Language
 from .statements import STATEMENTS, block
@@ -57,6 +57,7 @@ def analyse(function: Function, resolver: Resolver, path: tuple[str, ...] = ()) 
         frame = Frame(function, 1, path)
         engine.report(rule, frame, _heading(function.node), function.name)
     enter(engine, function, function_bound(function), 1, path)
+    enter_named(engine)
     return Analysis(engine.findings(), list(engine.entered.values()), engine.evidence)
 
 

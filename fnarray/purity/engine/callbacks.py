@@ -7,6 +7,7 @@ import ast
 from ..scopes import Frame
 from ..values import OUTSIDE, Value, join
 from .machine import Engine
+from .ownership import use
 from .parts import take_attribute
 
 
@@ -32,8 +33,8 @@ def excuse(engine: Engine, values: list[Value]) -> None:
 def callbacks(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) -> None:
     """Call the functions among the arguments, as whoever they are passed to will."""
     for value in values:
-        if is_callable(value):
-            call_back(engine, value, [], frame, node)
+        if is_callable(value):  # and what it gives, whoever calls it reads
+            use(engine, call_back(engine, value, [], frame, node), frame, node)
         for one in value.each():
             kinds = ("frozen",) if one.level == OUTSIDE else ("list", "tuple")
             if one.kind in kinds and one.fields and not one.argument:
@@ -44,6 +45,11 @@ def look_into(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) 
     """Guard what functions are, as calls of them would, and find nothing: nobody calls them."""
     for value in values:  # which tells ``inspect.signature`` another than the function's own
         take_attribute(engine, value, "__signature__", frame, node)
+        for one in value.each():
+            target = engine.resolver.follow(one) if one.level == OUTSIDE else None
+            for default in target[0].defaults.values() if target is not None else ():
+                use(engine, default, frame, node)
+                callbacks(engine, [default], frame, node)
     before = dict(engine.found), dict(engine.memo), dict(engine.contexts), dict(engine.entered)
     callbacks(engine, values, frame, node)
     engine.found, engine.memo, engine.contexts, engine.entered = before

@@ -23,23 +23,35 @@ from ..literals import seeded, text_of
 from ..rules import RULES
 from ..scopes import Frame
 from ..transforms import Transform, is_host_call, transform_of
-from ..values import ABSENT, CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
+from ..values import (
+    ABSENT,
+    CONTAINERS,
+    OUTSIDE,
+    PARTIAL_METHOD,
+    Fields,
+    Function,
+    Value,
+    join,
+    numbered,
+)
 from . import protocols
 from .callbacks import call_back, callbacks, excuse, is_callable, look_into
 from .entry import LITERAL, bind_arguments, body_of, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
 from .ownership import is_known, keep, mutate, use, use_all, use_whole
-from .parts import from_outside, take_attribute, take_element
-from .protocols import draw
+from .parts import from_outside, of_metaclass, take_attribute, take_element
+from .protocols import draw, each_of
 from .searches import attribute_named, written_names
 from .standard import HANDLERS, Call, alike
-from .stores import put
+from .stores import put, wrap
 
 #: What users call a builtin that names another home.
 _SHOWN = {"io.open": "open"}
 #: Functions whose first argument is called with the others' elements.
 _APPLYING = frozenset({"builtins.map", "itertools.starmap", "functools.reduce"})
+#: Functions that give what their argument gives, of its own results.
+_FOLDING = frozenset({"functools.reduce", "itertools.accumulate", "builtins.iter"})
 #: Iterators over tuples of what others give.
 _PAIRING = frozenset(
     f"itertools.{k}" for k in ("product", "zip_longest", "combinations", "permutations", "pairwise",
@@ -61,8 +73,14 @@ _COMPARING = frozenset(
 def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value:
     """Evaluate a call expression; `used` says whether its value is."""
     callee = engine.expr(node.func, frame)
-    args = [argument(engine, arg, frame) for arg in node.args]
+    engine.forget(node.func)
+    args: list[Value] = []
     keywords: dict[str, Value] = {}
+    for arg in node.args:
+        value = argument(engine, arg, frame)
+        if isinstance(arg, ast.Starred) or "**" in keywords:  # whichever parameters they become
+            keywords["**"] = join([keywords.get("**"), value]) or value
+        args.append(value)
     for keyword in node.keywords:
         value = argument(engine, keyword.value, frame)
         if keyword.arg is None:
@@ -70,8 +88,9 @@ def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value
             if value.level != OUTSIDE and not value.argument:  # ``**{"items": log}``
                 given = (value.fields or {}).items()
                 keywords.update({k[1]: v for k, v in given if k and isinstance(k[1], str)})
-            value = take_element(engine, value, frame)
-        keywords[keyword.arg or "**"] = value
+            value = protocols.item_of(engine, value, frame, keyword.value)
+        held = keywords.get("**") if keyword.arg is None else None
+        keywords[keyword.arg or "**"] = join([held, value]) or value
     if not callee.others:
         return engine.call(callee, args, keywords, frame, node, used=used)
     found = [engine.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
@@ -87,6 +106,13 @@ def argument(engine: Engine, node: ast.expr, frame: Frame) -> Value:
     return engine.expr(node, frame)
 
 
+def written(node: ast.AST) -> list[ast.expr]:
+    """Return the arguments of a call, as they are written."""
+    if not isinstance(node, ast.Call):
+        return []
+    return [*node.args, *(keyword.value for keyword in node.keywords)]
+
+
 def call(
     engine: Engine, callee: Value, args: list[Value] | None, keywords: dict[str, Value],
     frame: Frame, node: ast.AST, *, used: bool = True, level: int = 0, label: str = "",
@@ -97,6 +123,8 @@ def call(
         fields = callee.fields or {}
         fixed = [v for k, v in fields.items() if isinstance(k, tuple)]
         named = {k: v for k, v in fields.items() if isinstance(k, str)}
+        if callee.ref == PARTIAL_METHOD and args:  # of the class: the object comes first
+            fixed, args = [args[0], *fixed], args[1:]
         if args is None:
             return engine.call(callee.bound, None, {**named, "": _pack(fixed)}, frame, node,
                              level=level, label=label)  # fmt: skip
@@ -109,28 +137,26 @@ def call(
     if callee.kind == "getter" and args:
         return get_by_name(engine, callee, args[0], frame, node)
     if callee.kind == "member" and callee.bound is not None:
+        whole = callee.bound.bound if callee.bound.kind == "super" else None
+        if whole is not None and whole.kind == "class" and callee.name.endswith("__call__"):
+            found = _make(engine, whole, args, keywords, frame, node)  # what ``type`` does
+            return found or construct(engine, whole, None, args, keywords, frame, node)
         if args and callee.name.endswith("__getattribute__") and isinstance(node, ast.Call):
             return attribute_named(engine, callee.bound, node.args[0], frame, node)
         return call_method(engine, callee, args or [], keywords, frame, node, used)
     if callee.ref and (found := call_known(engine, callee, args or [], keywords, frame, node)):
         return found
     if callee.kind == "class":
-        new = take_attribute(engine, callee, "__new__", frame, node)
-        if body_of(engine, new) is not None:
-            engine.call(new.but(bound=None), [callee, *(args or [])], keywords, frame, node)
-    if callee.kind == "class" and callee.fields and callee.level == OUTSIDE:
-        callbacks(engine, list(callee.fields.values()), frame, node)  # a dataclass's factories
-    if callee.kind == "class" and callee.level != OUTSIDE:
-        return construct(
-            engine, callee, (callee.fields or {}).get("__init__"), args, keywords, frame, node
-        )
+        local = callee.level != OUTSIDE
+        asked = of_metaclass(engine, callee, "__call__", frame, node) if local else None
+        if asked is not None and body_of(engine, asked) is not None:
+            return engine.call(asked, args, keywords, frame, node, used=used)
+        if found := _make(engine, callee, args, keywords, frame, node):
+            return found
     target = body_of(engine, callee)
     if target is None:
         return call_unknown(engine, callee, args or [], keywords, frame, node)
     function, receiver = target
-    if callee.kind == "class" and receiver is None:
-        maker = Value("function", OUTSIDE, name=callee.name, function=function)
-        return construct(engine, callee, maker, args, keywords, frame, node)
     if is_trusted_by_mark(function):
         return engine.unknown(level)
     bound = bind_arguments(engine, function, receiver, args, keywords, level)
@@ -142,6 +168,28 @@ def call(
     if callee.kind == "function" and _is_context_manager(function):
         return Value("context", level, fields={None: take_element(engine, result, frame)})
     return result
+
+
+def _make(
+    engine: Engine, cls: Value, args: list[Value] | None, keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> Value | None:  # fmt: skip
+    """Make an object of a class of the user's; None where something else answers the call."""
+    made: Value | None = None
+    new = take_attribute(engine, cls, "__new__", frame, node)
+    if body_of(engine, new) is not None:
+        made = engine.call(new.but(bound=None), [cls, *(args or [])], keywords, frame, node)
+        if not any(one.level == OUTSIDE or one.fields for one in made.each()):
+            made = None  # of which nothing is known but its class
+    if cls.level != OUTSIDE:
+        init = take_attribute(engine, cls, "__init__", frame, node)
+    else:
+        callbacks(engine, list((cls.fields or {}).values()), frame, node)  # a dataclass's factories
+        target = body_of(engine, cls)
+        if target is None or target[1] is not None:
+            return None
+        init = Value("function", OUTSIDE, name=cls.name, function=target[0])
+    return join([construct(engine, cls, init, args, keywords, frame, node), made])
 
 
 def _further(path: tuple[str, ...], name: str) -> tuple[str, ...]:
@@ -187,16 +235,20 @@ def call_known(
         return call_transform(engine, transform, args, keywords, frame, node)
     if is_host_call(ref):
         excuse(engine, [*args, *keywords.values()])
+        engine.forget(*written(node))
         # ``debug.callback(ordered=True)`` is given the function by a second call.
         return engine.unknown(frame.level) if args else Value("function", frame.level, ref=ref)
     if ref.endswith(".assume_pure"):
+        engine.forget(*written(node))
         return Value("function", frame.level)
     if ref in MUTATING_FUNCTIONS and args:
         mutate(engine, args[MUTATING_FUNCTIONS[ref]], frame, node, ref.rpartition(".")[2])
         use_all(engine, args[1:], frame, node)
+        for value in args[1:]:  # ``heappush``
+            put(engine, args[MUTATING_FUNCTIONS[ref]], None, value)
         if code := effect_of(ref):  # ``random.shuffle``
             engine.report(RULES[code], frame, node, ref, given=args)
-        return engine.unknown(frame.level)
+        return take_element(engine, args[MUTATING_FUNCTIONS[ref]], frame)
     if ref in MUTATING_FUNCTIONS_ATTR and args:
         name = text_of(node, 1) or "<computed>"
         mutate(engine, args[0], frame, node, name, args[2:], attribute=True)
@@ -237,11 +289,16 @@ def call_builtin(
         if found is not None:
             return found
     if ref in INDIFFERENT:
+        engine.forget(*written(node))
         use_all(engine, (v for v in args if not is_known(v)), frame, node)
         return engine.unknown(level)
-    protocols.asked_by(engine, ref, args, frame, node)
+    given = protocols.asked_by(engine, ref, args, frame, node)
     if ref in WRAPPING or ref in DRAWING:
-        return gather(engine, ref, args, keywords, frame, node)
+        found = gather(engine, ref, args, keywords, frame, node)
+        return join([found, given]) or found
+    if given is not None:
+        use_all(engine, args, frame, node)
+        return given
     kind = RESULTS.get(ref)
     if ref.startswith("numpy.") and ref[6:] in VIEWS and args and _is_outer_array(args[0]):
         use_all(engine, [*args, *keywords.values()], frame, node)
@@ -281,8 +338,7 @@ def gather(
         if ref == "functools.reduce" and i == 2:  # where it starts: nobody draws from that
             parts.append(value)
             continue
-        draw(engine, value, frame, at)
-        parts.append(take_element(engine, value, frame))
+        parts.append(each_of(engine, value, frame, at))
     if ref == "builtins.zip":
         inner = Value("tuple", frame.level, fields=numbered(parts))
     elif ref == "builtins.enumerate" and parts:
@@ -296,7 +352,12 @@ def gather(
         if ref == "itertools.starmap" and parts:
             given = list((parts[0].fields or {}).values()) or parts
         result = call_back(engine, one, given, frame, node)
-        inner = result if ref in ("builtins.map", "itertools.starmap") else inner
+        if ref in ("builtins.map", "itertools.starmap"):
+            inner = result
+        elif ref in _FOLDING:
+            inner = join([result, inner]) or result
+        else:  # a key, a condition
+            use(engine, result, frame, node)
     kind = RESULTS.get(ref, "")
     if ref in ("builtins.tuple", "builtins.frozenset"):
         kind = "tuple"
@@ -307,10 +368,15 @@ def gather(
     if ref in ("builtins.min", "builtins.max"):
         others = [v for k, v in keywords.items() if k == "default"]
         return join([engine.unknown(frame.level), *parts, *others]) or inner
+    if ref == "functools.reduce":
+        return inner
     if ref == "builtins.sum":
         return engine.unknown(frame.level)
     source = args[0] if kind in CONTAINERS and len(args) == 1 else None
-    return Value(kind, frame.level, fields={None: inner} if kind else None, bound=source)
+    held: Fields = {None: inner} if parts or calls or ref not in _OF_PAIRS else {}
+    if ref in _OF_PAIRS:
+        held |= {("item", key): value for key, value in keywords.items()}
+    return Value(kind, frame.level, fields=held if kind else None, bound=source)
 
 
 def _drawn(engine: Engine, ref: str, parts: list[Value], frame: Frame) -> Value:
@@ -358,6 +424,8 @@ def call_unknown(
 ) -> Value:  # fmt: skip
     """Call what cannot be seen: it reads its arguments, and calls those that are functions."""
     if callee.kind == "wraps":
+        if args and callee.bound is not None:
+            return wrap(engine, args[0], callee.bound, frame, node)
         return args[0] if args else engine.unknown(frame.level)
     if callee.kind or callee.holder != "attribute":
         # An attribute that is called is a function, whatever else is not known of it.
@@ -378,6 +446,7 @@ def call_unknown(
                 draw(engine, value, frame, node)
     if callee.ref in _LOOKING:
         look_into(engine, everything, frame, node)
+        engine.forget(*written(node))
     else:
         callbacks(engine, everything, frame, node)
     if callee.kind == "class" and callee.level == OUTSIDE and callee.obj is not ABSENT:

@@ -8,6 +8,7 @@ from typing import Any
 from ..nodes import walk
 from ..scopes import Frame, parameters
 from ..values import CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
+from .callbacks import call_back
 from .machine import Engine
 from .ownership import escape, hold, use
 
@@ -42,7 +43,7 @@ def define(engine: Engine, node: Any, frame: Frame) -> Value:
     function = Function(
         node, outer.file, outer.module, frame=frame, defaults=defaults, lines=outer.lines
     )
-    value = Value("function", frame.level, name=function.name, function=function)
+    value = Value("function", frame.level, name=function.name, function=function, fields={})
     frame.nested.append(value)
     return value
 
@@ -105,9 +106,9 @@ def enter(
         engine.depth -= 1
     for inner in frame.nested:
         enter_unseen(engine, inner, frame)
-    if frame.facts.yields:
+    if frame.facts.yields or frame.facts.awaits:
         items = join(frame.yields)
-        result = Value("generator", level, fields={None: items} if items else {})
+        result = Value("generator", level, fields={None: items} if items else {}, bound=result)
     engine.memo[key] = result
     return result or engine.unknown(level)
 
@@ -140,6 +141,22 @@ def enter_unseen(engine: Engine, value: Value, frame: Frame) -> None:
     names = parameters(function.node)
     bound = {name: function.defaults.get(name) or engine.unknown(frame.level) for name in names}
     enter(engine, function, bound, frame.level, (*frame.path, function.name))
+
+
+def enter_named(engine: Engine) -> None:
+    """Call the functions from outside that were named, and that nobody was seen to call.
+
+    A container, a library, an exception may have them, or an object of which nothing is known:
+    whatever way one went, its reads are those of the trace.
+    """
+    while engine.named:
+        _, named = engine.named.popitem()
+        for value, frame, node in named.values():
+            for one in value.each():
+                target = body_of(engine, one)
+                seen = None if target is None else id(target[0].node)
+                if seen is not None and seen not in engine.entered and seen not in engine.excused:
+                    call_back(engine, one.but(kind="function"), [], frame, node)
 
 
 def argument_of(engine: Engine, function: Function, name: str, level: int) -> Value:
@@ -198,10 +215,13 @@ def bind_arguments(
     if spec.kwarg is not None:
         extra = {("item", k): v for k, v in keywords.items() if k not in bound}
         bound[spec.kwarg.arg] = Value("dict", level, fields=extra)
+    spread = keywords.get("**")  # what stars give, whichever parameter gets it
     for name in (*names, *_keyword_only(spec)):
         if name not in bound:
             default = function.defaults.get(name)
-            if default is None:
+            if spread is not None:
+                bound[name] = join([spread, default]) or spread
+            elif default is None:
                 bound[name] = engine.unknown(level)
             elif engine.resolver.presumes and is_written_out(default):
                 bound[name] = default.but(constant=True, holder=LITERAL)
@@ -217,9 +237,10 @@ def construct(
     """Make an instance, and run its ``__init__``."""
     fields: Fields = {}
     made = Value("instance", frame.level, bound=maker, fields=fields)
-    if init is not None and init.function is not None:
-        bound = bind_arguments(engine, init.function, made, args or [], keywords, frame.level)
-        enter(engine, init.function, bound, frame.level, (*frame.path, maker.name))
+    target = body_of(engine, init) if init is not None and init.kind == "function" else None
+    if target is not None:
+        bound = bind_arguments(engine, target[0], made, args or [], keywords, frame.level)
+        enter(engine, target[0], bound, frame.level, (*frame.path, maker.name))
     else:
         for key, value in (*enumerate(args or ()), *keywords.items()):
             hold(engine, value, frame, node)

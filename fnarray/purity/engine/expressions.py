@@ -15,7 +15,7 @@ from .entry import define
 from .machine import Engine
 from .ownership import hold, is_known, read, use
 from .parts import from_outside, take_attribute, take_element, take_item, take_slice
-from .protocols import ask_truth, draw
+from .protocols import ask_truth, draw, each_of
 from .stores import bind_target, store
 
 
@@ -63,8 +63,7 @@ def _named_expr(engine: Engine, node: ast.NamedExpr, frame: Frame) -> Value:
 
 def _starred(engine: Engine, node: ast.Starred, frame: Frame) -> Value:
     value = engine.expr(node.value, frame)
-    draw(engine, value, frame, node.value)
-    return take_element(engine, value, frame)
+    return each_of(engine, value, frame, node.value)
 
 
 def _if_exp(engine: Engine, node: ast.IfExp, frame: Frame) -> Value:
@@ -136,8 +135,10 @@ def _held_by(engine: Engine, whole: tuple[Value, ...], frame: Frame) -> Fields:
 
 def _unary_op(engine: Engine, node: ast.UnaryOp, frame: Frame) -> Value:
     value = read(engine, node.operand, frame)
-    protocols.unary(engine, node.op, value, frame, node)
-    if isinstance(node.op, ast.Not) and protocols.is_truth(value):
+    made = protocols.unary(engine, node.op, value, frame, node)
+    if not isinstance(node.op, ast.Not):
+        return made or engine.unknown(frame.level)
+    if protocols.is_truth(value):
         return Value("scalar", frame.level, obj=not value.obj)
     return engine.unknown(frame.level)
 
@@ -151,25 +152,32 @@ def _formatted_value(engine: Engine, node: ast.FormattedValue, frame: Frame) -> 
 
 
 _IDENTITY = (ast.Is, ast.IsNot)
+_SAME = (*_IDENTITY, ast.Eq, ast.NotEq)
+#: Attributes by which a function may be called that has them; others tell something of it.
+_LEADING = frozenset({"__call__", "__get__", "__code__", "__func__", "__self__", "func", "args",
+                      "keywords", "fget", "fset", "fdel"})  # fmt: skip
 
 
 def _compare(engine: Engine, node: ast.Compare, frame: Frame) -> Value:
     left = engine.expr(node.left, frame)
     if not (all(isinstance(op, _IDENTITY) for op in node.ops) and is_known(left)):
         use(engine, left, frame, node.left)
+    made: list[Value | None] = []
     for way, right in zip(node.ops, node.comparators, strict=True):
         value = engine.expr(right, frame)
+        if isinstance(way, _SAME):
+            engine.forget(node.left, right)
         if isinstance(way, (ast.In, ast.NotIn)):
             draw(engine, value, frame, right)
         elif not (isinstance(way, _IDENTITY) and is_known(value)):
             use(engine, value, frame, right)
-        protocols.compare(engine, way, left, value, frame, node)
+        made.append(protocols.compare(engine, way, left, value, frame, node))
         left = value
     asked = protocols.presumed if engine.resolver.presumes else protocols.is_none
     truth = asked(engine, node, frame)
     if truth is None and engine.resolver.presumes and len(node.ops) == 1:
         truth = protocols.same_module(engine, node, frame)
-    return engine.unknown(frame.level) if truth is None else truth
+    return (join(made) or engine.unknown(frame.level)) if truth is None else truth
 
 
 def _lambda(engine: Engine, node: ast.Lambda, frame: Frame) -> Value:
@@ -190,9 +198,16 @@ def _yield(engine: Engine, node: ast.Yield, frame: Frame) -> Value:
 
 def _yield_from(engine: Engine, node: ast.YieldFrom, frame: Frame) -> Value:
     value = engine.expr(node.value, frame)
-    draw(engine, value, frame, node.value)
-    frame.yields.append(take_element(engine, value, frame))
-    return engine.unknown(frame.level)
+    frame.yields.append(each_of(engine, value, frame, node.value))
+    made = protocols.ask(engine, value, ("__iter__",), frame, node)
+    return protocols.returned_by(engine, value if made is None else made, frame)
+
+
+def _await(engine: Engine, node: ast.Await, frame: Frame) -> Value:
+    value = engine.expr(node.value, frame)
+    use(engine, value, frame, node.value)
+    made = protocols.ask(engine, value, ("__await__",), frame, node)
+    return protocols.returned_by(engine, value if made is None else made, frame)
 
 
 def _list(engine: Engine, node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
@@ -216,7 +231,7 @@ def _dict(engine: Engine, node: ast.Dict, frame: Frame) -> Value:
         value = engine.expr(part, frame)
         if key is None:
             use(engine, value, frame, part)
-            value = take_element(engine, value, frame)
+            value = protocols.item_of(engine, value, frame, part)
         else:
             protocols.ask(engine, read(engine, key, frame), protocols.HASH, frame, key)
             hold(engine, value, frame, part)
@@ -230,12 +245,11 @@ def _comprehension(engine: Engine, node: Any, frame: Frame) -> Value:
     names = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
     kept = {name: frame.env.get(name) for name in names}
     for generator in node.generators:
-        items = engine.expr(generator.iter, frame)
-        draw(engine, items, frame, generator.iter)
+        items = each_of(engine, engine.expr(generator.iter, frame), frame, generator.iter)
         for target in walk(generator.target):
             if isinstance(target, ast.Name):
                 frame.env.pop(target.id, None)
-        bind_target(engine, generator.target, take_element(engine, items, frame), frame)
+        bind_target(engine, generator.target, items, frame)
         for test in generator.ifs:
             ask_truth(engine, test, frame)
     results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
@@ -283,6 +297,8 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
 
 def _attribute(engine: Engine, node: ast.Attribute, frame: Frame) -> Value:
     base = engine.expr(node.value, frame)
+    if node.attr not in _LEADING:
+        engine.forget(node.value)
     return take_attribute(engine, base, node.attr, frame, node)
 
 
@@ -302,6 +318,7 @@ EXPRESSIONS: Final[Mapping[type[ast.AST], Callable[[Engine, Any, Frame], Value]]
     ast.Call: _call,
     ast.Yield: _yield,
     ast.YieldFrom: _yield_from,
+    ast.Await: _await,
     ast.List: _list,
     ast.Dict: _dict,
     ast.Subscript: _subscript,

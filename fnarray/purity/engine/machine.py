@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, Protocol
 from ..findings import Finding, Place
 from ..rules import LintRule
 from ..scopes import Frame
-from ..values import Function, Resolver, Value
+from ..values import ABSENT, Function, Resolver, Value
 
 _READS = frozenset({"FNA201", "FNA202", "FNA203", "FNA204"})
+_CALLED = frozenset({"function", "partial", "property"})
 
 
 class Caller(Protocol):
@@ -78,6 +79,12 @@ class Engine:
         self.contexts: dict[tuple[int, int], int] = {}
         self.depth = 0
         self.catching = False
+        #: Functions from outside that were named, by the node that names them: see `name`.
+        self.named: dict[int, dict[int, tuple[Value, Frame, ast.AST]]] = {}
+        #: The ``__getattribute__`` of classes, by the identity of each.
+        self.answering: dict[int, tuple[Value, Value | None]] = {}
+        #: What was raised, which whoever handles errors may get.
+        self.raised: list[Value] = []
         #: How often an object made in the trace was given something that it did not hold.
         self.kept = 0
         self._locals: dict[int, Value] = {}
@@ -108,6 +115,17 @@ class Engine:
         return self.language.call(
             self, callee, args, keywords, frame, node, used=used, level=level, label=label
         )
+
+    def name(self, value: Value, frame: Frame, node: ast.AST) -> None:
+        """Note that a function from outside is named here: whoever gets it may call it."""
+        if value.kind in _CALLED and not self.resolver.presumes:
+            which = id(value.function) if value.obj is ABSENT else id(value.obj)
+            self.named.setdefault(id(node), {})[which] = value, frame, node
+
+    def forget(self, *nodes: ast.AST) -> None:
+        """Take back that functions are named at some nodes: it is known what becomes of them."""
+        for node in nodes:
+            self.named.pop(id(node), None)
 
     # --- reports ---
 

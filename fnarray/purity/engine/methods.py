@@ -11,10 +11,10 @@ from ..values import CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join, numbered
 from .callbacks import callbacks
 from .entry import trace
 from .machine import Engine
-from .ownership import hold, mutate, use, use_all
+from .ownership import hold, mutate, use, use_all, use_whole
 from .parts import take_element
-from .protocols import draw, encodes, write
-from .stores import put
+from .protocols import draw, encodes, finish, leave, manage, write
+from .stores import put, shift
 
 _LOGGERS = frozenset(
     {"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "fatal"}
@@ -22,6 +22,10 @@ _LOGGERS = frozenset(
 _IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class", "function"})
 #: Methods of paths, whatever gives the path.
 _FILES = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})
+#: Methods by which a generator goes on, and may come to its end.
+_ENDS = frozenset({"__next__", "send", "throw", "close"})
+#: Methods that change a container, and put nothing that they are given into it.
+_KEEPS_NONE = frozenset({"sort", "pop", "remove", "discard", "rotate"})
 #: Methods that draw all that their argument has.
 _TAKES_ALL = frozenset({"extend", "extendleft", "update"})
 
@@ -42,18 +46,17 @@ def call_method(
         )
         engine.report(rule, frame, node, base.name)
         return engine.unknown(frame.level)
-    if name in ("__next__", "send") and (base.kind in DRAWN or base.argument):
-        draw(engine, base, frame, node, explicit=True)
+    if name == "enter_context" and args:  # of an ``ExitStack``
+        entered = manage(engine, args[0], frame, node)
+        leave(engine, args[0], frame, node)
+        return entered
+    if name in _ENDS:
+        _resume(engine, base, name, args, frame, node)
     if base.kind == "traced" and name.startswith(("def", "custom")):
         for value in args:
             trace(engine, value, name, frame, node)
         return engine.unknown(frame.level)
-    if name in ("encode", "decode"):
-        encodes(engine, node, 1)
-    if name in ("format", "format_map") and not base.kind:
-        write(engine, [*args, *keywords.values()], frame, node)
-        for value in args if name == "format_map" else ():
-            write(engine, [take_element(engine, value, frame)], frame, node)
+    _of_text(engine, base, name, [*args, *keywords.values()], frame, node)
     if base.kind == "ndarray":
         if name in ARRAY_MUTATORS:
             mutate(engine, base, frame, node, name)
@@ -77,15 +80,48 @@ def call_method(
     elif name in _FILES and base.level != OUTSIDE and not base.fields:
         engine.report(rules.FileAccess, frame, node, member.name)
     if base.fields is not None and base.level != OUTSIDE and name in MUTATORS:
-        for value in (*args, *keywords.values()):
-            inner = take_element(engine, value, frame) if name in ("extend", "update") else value
-            hold(engine, value, frame, node)
-            put(engine, base, None, inner)
+        _fill(engine, base, name, [*args, *keywords.values()], frame, node)
     else:
         use_all(engine, [*args, *keywords.values()], frame, node)
     if base.kind not in CONTAINERS or keywords:  # a container calls no item, ``sort`` its key
         callbacks(engine, [*args, *keywords.values()], frame, node)
     return result_of_method(engine, base, name, args, frame)
+
+
+def _fill(
+    engine: Engine, base: Value, name: str, given: list[Value], frame: Frame, node: ast.AST
+) -> None:  # fmt: skip
+    """Put what a method is given into a container that the trace made."""
+    if name not in ("append", "extend"):
+        shift(base)
+    for value in given:
+        inner = take_element(engine, value, frame) if name in ("extend", "update") else value
+        hold(engine, value, frame, node)
+        if name not in _KEEPS_NONE:
+            put(engine, base, None, inner)
+
+
+def _resume(
+    engine: Engine, base: Value, name: str, args: list[Value], frame: Frame, node: ast.AST
+) -> None:  # fmt: skip
+    """Let a generator go on, which may come to its end."""
+    if name in ("__next__", "send") and (base.kind in DRAWN or base.argument):
+        draw(engine, base, frame, node, explicit=True)
+    for value in args:  # what ``yield`` gives is not followed
+        use_whole(engine, value, frame, node)
+    finish(engine, base, frame, node)
+
+
+def _of_text(
+    engine: Engine, base: Value, name: str, given: list[Value], frame: Frame, node: ast.AST
+) -> None:
+    """Put values into a text, or a text into bytes."""
+    if name in ("encode", "decode"):
+        encodes(engine, node, 1)
+    if name in ("format", "format_map") and not base.kind:
+        write(engine, given, frame, node)
+        for value in given if name == "format_map" else ():
+            write(engine, [take_element(engine, value, frame)], frame, node)
 
 
 def changes(

@@ -17,7 +17,7 @@ from .machine import Engine
 
 #: Immutable, but what they hold need not be.
 _HOLDING = frozenset({"tuple", "frozen"})
-_WHOLE = CONTAINERS | {"tuple"}
+_WHOLE = CONTAINERS | {"tuple", "instance"}
 #: What is to be done about an object that is read as a whole.
 _OF_OBJECTS = "Pass its values as arguments, or make its class a frozen dataclass."
 _OF_CLASSES = (
@@ -119,6 +119,8 @@ def use_whole(engine: Engine, value: Value, frame: Frame, node: ast.AST, deep: i
         if one.level != OUTSIDE and one.kind in _WHOLE and one.fields and deep:
             for part in tuple(one.fields.values()):
                 use_whole(engine, part, frame, node, deep - 1)
+        elif one.level != OUTSIDE and one.kind == "generator" and one.bound is not None and deep:
+            use_whole(engine, one.bound, frame, node, deep - 1)  # ``asyncio.run(main())``
 
 
 def mutate(

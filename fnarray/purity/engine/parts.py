@@ -7,16 +7,36 @@ from typing import Any
 
 from .. import rules
 from ..known import EFFECT_OBJECTS, effect_of
+from ..nodes import walk
 from ..rules import RULES
 from ..scopes import Frame, parameters
-from ..values import CHANGING, CONTAINERS, DRAWN, OUTSIDE, Fields, Function, Value, join
+from ..values import (
+    ABSENT,
+    CHANGING,
+    CONTAINERS,
+    DRAWN,
+    OUTSIDE,
+    PARTIAL_METHOD,
+    Fields,
+    Function,
+    Value,
+    join,
+)
 from .machine import Engine
 from .ownership import use
 
 #: Objects whose attributes are methods, or as changeable as they are.
 _OPAQUE = frozenset({"ndarray", "element", "logger"})
+#: What a method may be given as its object.
+_RECEIVERS = frozenset({"instance", "frozen", "class"})
 #: How an array may be used, which anybody may change, and its bytes do not tell.
 _STATE = frozenset({"flags", "strides"})
+#: Attributes of methods, and of partials, that show what these are made of.
+_OF_CALLS = frozenset({"__self__", "__func__", "func", "args", "keywords"})
+#: Attributes by which a function shows what it holds.
+_HELD = frozenset({"__closure__", "__defaults__", "__kwdefaults__", "__annotations__"})
+#: Attributes by which an exception leads to others.
+_CHAINED = frozenset({"__cause__", "__context__", "exceptions"})
 #: Attributes of arrays that are plain data, never the container they were taken from.
 _PLAIN = frozenset({"shape", "dtype", "ndim", "size", "T", "real", "imag", "mT", "itemsize"})
 
@@ -27,6 +47,7 @@ _FRAME = frozenset({"f_globals", "f_locals", "f_builtins"})
 
 def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
     """Note where an object from outside is named, and whether to name it is an effect."""
+    engine.name(value, frame, node)
     if not value.ref and not value.others:
         return value.but(origin=(frame, node))
     for one in value.each():
@@ -84,7 +105,9 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
         return one
     if one.fields is not None and one.level != OUTSIDE and not one.argument:
         if index is not None and ("item", index) in one.fields:
-            return one.fields["item", index]
+            exact, rest = one.fields["item", index], one.fields.get(None)
+            # By a computed key, too, something may have come to stand there.
+            return exact if rest is None or one.kind == "tuple" else join([exact, rest])
         if index is not None and None in one.fields:
             return _nested(one.fields[None])
         return _nested(join(one.fields.values()) or engine.unknown(one.level))
@@ -139,6 +162,8 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
             return found
     if attr == "__class__" and one.kind == "instance" and one.bound is not None:
         return one.bound
+    if attr in _OF_CALLS and one.bound is not None and one.kind in ("function", "partial"):
+        return _of_call(one, attr, frame)
     if one.level != OUTSIDE or one.argument:
         return _local_attribute(engine, one, attr, name, frame, node)
     if attr == "__dict__":
@@ -172,15 +197,59 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
     return from_outside(engine, value if value.name else value.but(name=name), frame, node)
 
 
+def _held(engine: Engine, function: Function, frame: Frame) -> list[Value]:
+    """Return what a function made in the trace has for defaults, annotations, and captures."""
+    around: Fields = function.frame.env if function.frame is not None else {}
+    spec = function.node.args
+    notes = (a.annotation for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs))
+    said = [engine.expr(note, function.frame or frame) for note in notes if note is not None]
+    names = {n.id for n in walk(function.node) if isinstance(n, ast.Name)}
+    captured = [value for name, value in around.items() if name in names]
+    return [*function.defaults.values(), *said, *captured]
+
+
+def _of_call(one: Value, attr: str, frame: Frame) -> Value:
+    """Return what a method, or a ``partial``, is made of."""
+    assert one.bound is not None
+    if attr in ("__self__", "func"):
+        return one.bound
+    if attr == "__func__":
+        return one.but(bound=None)
+    fields = one.fields or {}
+    if attr == "args":
+        return Value(
+            "tuple", frame.level, fields={k: v for k, v in fields.items() if k and k[0] == "item"}
+        )
+    named: Fields = {("item", k): v for k, v in fields.items() if isinstance(k, str)}
+    return Value("dict", frame.level, fields=named)
+
+
 def _local_attribute(
     engine: Engine, one: Value, attr: str, name: str, frame: Frame, node: ast.AST
 ) -> Value:
+    asked = one.kind == "instance" and not attr.startswith("__")
+    answer = _answers_all(engine, one.bound) if asked and one.bound is not None else None
+    if answer is not None:
+        given = [engine.unknown(frame.level)]
+        return engine.call(_bound_to(engine, one, answer, frame, node), given, {}, frame, node)
     if one.kind == "class" and one.fields is not None:
         value = _of_class(engine, one, attr)
         if value is not None:
+            if value.level == OUTSIDE:
+                engine.name(value, frame, node)
             return value if value.kind != "function" else value.but(bound=None)
+        if (value := of_metaclass(engine, one, attr, frame, node)) is not None:
+            return value
+        if not attr.startswith("__"):
+            answer = of_metaclass(engine, one, "__getattr__", frame, node)
+            if answer is not None and answer.kind == "function":
+                return engine.call(answer, [engine.unknown(frame.level)], {}, frame, node)
     elif one.fields is not None and attr in one.fields:
         return one.fields[attr]
+    elif attr == "__dict__" and one.kind in ("instance", "function") and one.fields is not None:
+        return Value("dict", one.level, fields=one.fields)
+    elif one.kind in ("instance", "function") and ("item", attr) in (one.fields or {}):
+        return (one.fields or {})["item", attr]  # put into its ``__dict__``
     if one.kind == "instance" and one.bound is not None:
         value = _of_class(engine, one.bound, attr)
         if value is not None:
@@ -192,6 +261,13 @@ def _local_attribute(
             return engine.call(answer.but(bound=one), given, {}, frame, node)
         if one.fields is not None and None in one.fields:  # set by a name that is computed
             return one.fields[None]
+    if attr in _HELD and one.function is not None:
+        for part in _held(engine, one.function, frame):
+            use(engine, part, frame, node)
+    if attr in _CHAINED and (one.kind == "instance" or engine.raised):
+        chained = join([one, *engine.raised]) or one
+        grouped = attr == "exceptions"
+        return Value("tuple", one.level, fields={None: chained}) if grouped else chained
     if attr in _PLAIN and not one.kind:
         return Value("", frame.level)
     if attr in _FRAME and not one.kind:
@@ -199,6 +275,20 @@ def _local_attribute(
     if attr == "at":
         return Value("array", frame.level)
     return Value("member", one.level, argument=one.argument, name=name, bound=one)
+
+
+def _answers_all(engine: Engine, cls: Value) -> Value | None:
+    """Return the user's ``__getattribute__`` of a class, which is asked for every attribute."""
+    key = id(cls.fields) if cls.obj is ABSENT else id(cls.obj)
+    if key not in engine.answering:
+        asked = cls.level != OUTSIDE or engine.resolver.is_open(cls)
+        found = _of_class(engine, cls, "__getattribute__") if asked else None
+        entered = found is not None and (
+            found.function is not None
+            or (found.level == OUTSIDE and engine.resolver.follow(found) is not None)
+        )
+        engine.answering[key] = cls, found if entered else None
+    return engine.answering[key][1]
 
 
 def _bound_to(engine: Engine, one: Value, value: Value, frame: Frame, node: ast.AST) -> Value:
@@ -209,9 +299,10 @@ def _bound_to(engine: Engine, one: Value, value: Value, frame: Frame, node: ast.
         return _ask_descriptor(engine, value, frame, node, one)
     if value.kind == "function" and value.holder != "static":
         value = value.but(bound=one)
-    inner = value.bound
-    if value.kind == "partial" and inner is not None and inner.bound is not None:
-        return value.but(bound=inner.but(bound=one))  # a ``partialmethod``
+    if value.ref == PARTIAL_METHOD and value.bound is not None:
+        value = value.but(ref="", bound=_bound_to(engine, one, value.bound, frame, node))
+    if value.level == OUTSIDE:
+        engine.name(value, frame, node)
     if value.level == OUTSIDE and value.kind != "function":
         return from_outside(engine, value, frame, node)
     return value
@@ -232,6 +323,34 @@ def _of_class(engine: Engine, cls: Value, attr: str) -> Value | None:
         return engine.resolver.attribute(cls, attr)
     fields = cls.fields or {}
     return fields[attr] if attr in fields else _of_bases(engine, cls, attr)
+
+
+def of_metaclass(
+    engine: Engine, cls: Value, attr: str, frame: Frame, node: ast.AST
+) -> Value | None:  # fmt: skip
+    """Return what the metaclass of a class made in the trace has by a name, bound to the class."""
+    meta = _metaclass_of(engine, cls, frame, node)
+    found = _of_class(engine, meta, attr) if meta is not None else None
+    return None if found is None else _bound_to(engine, cls, found, frame, node)
+
+
+def _metaclass_of(engine: Engine, cls: Value, frame: Frame, node: ast.AST) -> Value | None:
+    """Return the metaclass of a class made in the trace, where it is the user's."""
+    fields = cls.fields or {}
+    if ("meta", 0) in fields:
+        return fields["meta", 0]
+    for key, base in fields.items():
+        if isinstance(key, tuple) and key[0] == "base" and base.kind == "class":
+            if base.level != OUTSIDE:
+                found: Value | None = _metaclass_of(engine, base, frame, node)
+            elif engine.resolver.is_open(base):
+                found = _attribute_of_one(engine, base, "__class__", frame, node)
+                found = found if engine.resolver.is_open(found) else None
+            else:
+                found = None
+            if found is not None:
+                return found
+    return None
 
 
 def _of_bases(engine: Engine, cls: Value, attr: str) -> Value | None:
@@ -260,8 +379,11 @@ def super_of(engine: Engine, args: list[Value], frame: Frame) -> Value:
     receiver = home.env.get(names[0]) if names else None
     owner = engine.resolver.lookup(home.function, "__class__")
     fields = {"class": owner} if owner is not None and owner.kind == "class" else {}
-    if not fields and receiver is not None and receiver.bound is not None:
-        found = _class_with(receiver.bound, home.function)
+    made = None if receiver is None else receiver.bound
+    if not fields and receiver is not None and receiver.kind == "class":
+        made = _metaclass_of(engine, receiver, frame, home.function.node)
+    if not fields and made is not None:
+        found = _class_with(made, home.function)
         fields = {"class": found} if found is not None else {}
     return Value("super", frame.level, bound=receiver, fields=fields)
 
@@ -278,7 +400,7 @@ def _class_with(cls: Value, method: Function) -> Value | None:
 def frame_self(frame: Frame) -> bool:
     """Say whether a function's first parameter is bound to an object: it is a method."""
     names = parameters(frame.function.node)
-    return bool(names) and (frame.env.get(names[0]) or Value()).kind in ("instance", "frozen")
+    return bool(names) and (frame.env.get(names[0]) or Value()).kind in _RECEIVERS
 
 
 def super_attribute(

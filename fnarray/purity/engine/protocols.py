@@ -12,8 +12,8 @@ from ..scopes import Frame
 from ..values import ABSENT, CONTAINERS, OUTSIDE, Value, join
 from .entry import LITERAL, OPTIONAL, body_of
 from .machine import Engine
-from .ownership import is_known, leak, read, use
-from .parts import take_attribute
+from .ownership import is_known, leak, read, use, use_whole
+from .parts import of_metaclass, take_attribute, take_element
 
 _BINARY = {
     "Add": "add", "Sub": "sub", "Mult": "mul", "MatMult": "matmul", "Div": "truediv", "Mod": "mod",
@@ -25,6 +25,8 @@ _COMPARED = {
     "Gt": ("__gt__", "__lt__"), "LtE": ("__le__", "__ge__"), "GtE": ("__ge__", "__le__"),
 }  # fmt: skip
 _UNARY = {"USub": "__neg__", "UAdd": "__pos__", "Invert": "__invert__"}
+#: Made in the trace, these have methods of the user's.
+_ASKABLE = frozenset({"instance", "class"})
 TRUTH = ("__bool__", "__len__")
 #: What is, or may hold, an array, whose text is as long as NumPy is told.
 _WRITTEN = frozenset({"ndarray", "array", "frozen", "tuple", "list", "dict"})
@@ -39,7 +41,8 @@ _ARRAY = (
 )  # fmt: skip
 #: What functions of the standard library ask of their arguments.
 _ASKED = {
-    **dict.fromkeys(("float", "int", "complex", "round", "abs", "divmod", "pow", "range"), _NUMBER),
+    **dict.fromkeys(("float", "int", "complex", "round", "abs", "range"), _NUMBER),
+    "divmod": ("__divmod__", "__rdivmod__", *_NUMBER), "pow": ("__pow__", "__rpow__", *_NUMBER),
     **dict.fromkeys(("str", "repr", "format", "ascii"), TEXT),
     **dict.fromkeys(("bool", "any", "all"), (*TRUTH, *ITERATED)),
     "len": ("__len__",), "hash": ("__hash__",), "reversed": ("__reversed__", "__len__", *ITERATED),
@@ -57,17 +60,20 @@ def ask(
     """Run those of some special methods that the class of an object has; return what they give."""
     if names is TEXT and value.level != OUTSIDE and value.kind == "ndarray":
         engine.resolver.watch(value, "printing")
-    if value.level != OUTSIDE and value.kind != "instance" and not value.others:
+    if value.level != OUTSIDE and value.kind not in _ASKABLE and not value.others:
         return None
     if names is TEXT and any(one.kind in _WRITTEN for one in value.each()):
         engine.resolver.watch(value, "printing")
     found: list[Value] = []
     for one in value.each():
+        made = one.kind == "class" and one.level != OUTSIDE
         custom = one.kind == "instance" or (one.level == OUTSIDE and engine.resolver.is_custom(one))
-        if not custom:
+        if not custom and not made:
             continue
         for name in names:
-            method = take_attribute(engine, one, name, frame, node)
+            method = (of_metaclass if made else take_attribute)(engine, one, name, frame, node)
+            if method is None:
+                continue
             if body_of(engine, method) is not None:
                 given = [*args, *[engine.unknown(frame.level)] * 3][: _wanted(engine, method)]
                 found.append(engine.call(method, given, {}, frame, node))
@@ -125,7 +131,7 @@ def write(engine: Engine, values: Sequence[Value], frame: Frame, node: ast.AST) 
     for value in values:
         use(engine, value, frame, node)
         ask(engine, value, TEXT, frame, node)
-        for field in fields if value.level == OUTSIDE else ():  # ``"{0.name}"``
+        for field in fields:  # ``"{0.name}"``
             use(engine, take_attribute(engine, value, field, frame, node), frame, node)
 
 
@@ -133,25 +139,31 @@ def write(engine: Engine, values: Sequence[Value], frame: Frame, node: ast.AST) 
 _FIELD = re.compile(r"\{\w*\.(\w+)")
 
 
-def unary(engine: Engine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST) -> None:
+def unary(
+    engine: Engine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST
+) -> Value | None:
     """Run what ``-value`` or ``not value`` calls."""
     name = _UNARY.get(type(op).__name__)
     if name is not None:
         compute(engine, (value,))
-    ask(engine, value, TRUTH if name is None else (name,), frame, node)
+    return ask(engine, value, TRUTH if name is None else (name,), frame, node)
 
 
 def compare(
     engine: Engine, op: ast.cmpop, left: Value, right: Value, frame: Frame, node: ast.AST
-) -> None:
+) -> Value | None:
     """Run what ``left < right`` calls."""
     if isinstance(op, (ast.In, ast.NotIn)):
         ask(engine, right, ("__contains__", *ITERATED), frame, node, [left])
     elif (names := _COMPARED.get(type(op).__name__)) is not None:
         if not isinstance(op, (ast.Eq, ast.NotEq)):
             compute(engine, (left, right))
-        ask(engine, left, names[:1], frame, node, [right])
-        ask(engine, right, names[1:], frame, node, [left])
+        parts = [
+            ask(engine, left, names[:1], frame, node, [right]),
+            ask(engine, right, names[1:], frame, node, [left]),
+        ]
+        return join(parts)
+    return None
 
 
 def compute(engine: Engine, values: Sequence[Value]) -> None:
@@ -167,19 +179,26 @@ _COMPUTING = frozenset({"int", "float", "complex", "abs", "round", "divmod", "po
                         "sorted", "min", "max", "sum", "bin", "hex"})  # fmt: skip
 
 
+#: Functions that give what the method of their argument gives.
+_GIVING = frozenset(
+    {f"builtins.{k}" for k in ("abs", "round", "divmod", "pow", "reversed", "iter", "next")}
+    | {f"math.{k}" for k in ("trunc", "floor", "ceil")}
+)
 #: Functions that write an array as text.
 _WRITING = frozenset({f"numpy.{name}" for name in ("array2string", "array_repr", "array_str")})
 
 
-def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: ast.AST) -> None:
-    """Run what a function of a library calls of its arguments."""
+def asked_by(
+    engine: Engine, ref: str, args: list[Value], frame: Frame, node: ast.AST
+) -> Value | None:
+    """Run what a function of a library calls of its arguments; return what it then gives."""
     if ref in _WRITING and args:
         engine.resolver.watch(args[0], "printing")
     package, _, name = ref.rpartition(".")
     if package == "builtins":
         names: tuple[str, ...] = _ASKED.get(name, ITERATED)
     elif package == "math":
-        names = _NUMBER
+        names = (*_NUMBER, "__floor__", "__ceil__")
     elif package == "operator":
         names = (f"__{name.strip('_')}__", f"__r{name.strip('_')}__")
     elif ".numpy" in ref or ref.startswith(("numpy.", "fnarray.", "jax.")):
@@ -192,9 +211,11 @@ def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: as
         or (package == "builtins" and name in _COMPUTING)
     ):
         compute(engine, args)
-    for value in args:
-        if names is TEXT or any(v.kind == "instance" or v.level == OUTSIDE for v in value.each()):
-            ask(engine, value, names, frame, node)
+    found = [
+        ask(engine, value, names, frame, node) for value in args
+        if names is TEXT or any(v.kind == "instance" or v.level == OUTSIDE for v in value.each())
+    ]  # fmt: skip
+    return join(found) if package == "operator" or ref in _GIVING else None
 
 
 def encodes(engine: Engine, node: ast.AST, at: int) -> None:
@@ -344,21 +365,75 @@ def draw(
             use(engine, one, frame, node)
 
 
-def manage(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
-    """Enter and leave a context manager; return what ``as`` binds."""
+def each_of(
+    engine: Engine, value: Value, frame: Frame, node: ast.AST, *, explicit: bool = False
+) -> Value:  # fmt: skip
+    """Draw from an object; return any element, that of the user's own iteration included."""
+    draw(engine, value, frame, node, explicit=explicit)
+    element = take_element(engine, value, frame)
+    if not any(one.kind == "instance" or one.level == OUTSIDE for one in value.each()):
+        return element
+    found = [element, ask(engine, value, ("__next__", "__getitem__"), frame, node)]
+    made = ask(engine, value, ("__iter__",), frame, node)
+    for one in made.each() if made is not None else ():
+        found.append(take_element(engine, one, frame))
+        if not one.same(value):
+            found.append(ask(engine, one, ("__next__",), frame, node))
+    return join(found) or element
+
+
+def item_of(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Return any item of what is given as a mapping: ``**value``."""
+    item = take_element(engine, value, frame)
+    ask(engine, value, ("keys",), frame, node)
+    return join([item, ask(engine, value, ("__getitem__",), frame, node)]) or item
+
+
+def returned_by(engine: Engine, value: Value, frame: Frame) -> Value:
+    """Return what generators, or coroutines, give at their end: to ``yield from``, to ``await``."""
+    ends = (one.bound for one in value.each() if one.kind == "generator" and one.level != OUTSIDE)
+    return join(ends) or engine.unknown(frame.level)
+
+
+def finish(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
+    """Read what a generator gives at its end: whoever catches the ``StopIteration`` has it."""
+    use_whole(engine, returned_by(engine, value, frame), frame, node)
+
+
+def leave(
+    engine: Engine, value: Value, frame: Frame, node: ast.AST, *, late: bool = False
+) -> None:  # fmt: skip
+    """Leave a context manager, which is shown what was raised."""
+    unknown = engine.unknown(frame.level)
+    raised = join(engine.raised) or unknown
+    for one in value.each():
+        if one.kind == "instance" or (one.level == OUTSIDE and one.kind == "file"):
+            method = take_attribute(engine, one, _MANAGED[late][1], frame, node)
+            if body_of(engine, method) is not None:
+                engine.call(method, [unknown, raised, unknown], {}, frame, node)
+
+
+#: What ``with`` calls, and what ``async with`` does.
+_MANAGED = (("__enter__", "__exit__"), ("__aenter__", "__aexit__"))
+
+
+def manage(
+    engine: Engine, value: Value, frame: Frame, node: ast.AST, *, late: bool = False
+) -> Value:  # fmt: skip
+    """Enter a context manager, by ``async with`` if it is `late`; return what ``as`` binds."""
     found: list[Value] = []
     for one in value.each():
         if one.kind == "context":
             found.append((one.fields or {})[None])
             continue
         if one.kind == "instance" or (one.level == OUTSIDE and one.kind == "file"):
-            enter = take_attribute(engine, one, "__enter__", frame, node)
+            enter = take_attribute(engine, one, _MANAGED[late][0], frame, node)
             seen = body_of(engine, enter) is not None
-            found.append(engine.call(enter, [], {}, frame, node) if seen else one)
-            leave = take_attribute(engine, one, "__exit__", frame, node)
-            if body_of(engine, leave) is not None:
-                engine.call(leave, [engine.unknown(frame.level)] * 3, {}, frame, node)
-            elif one.kind == "file":
+            given = engine.call(enter, [], {}, frame, node) if seen else one
+            given = returned_by(engine, given, frame) if late and seen else given
+            # What a library's manager was made of it may give: ``contextlib.closing(thing)``.
+            found += [given] if seen else [given, *(one.fields or {}).values()]
+            if one.kind == "file" and not seen:
                 engine.report(rules.FileAccess, frame, node, one.name)
         else:
             found.append(one)

@@ -56,6 +56,9 @@ def attribute_named(
             key: one for key, one in unlike.items()
             if one.kind != "function" or any(_fits(engine, one, call) for call in calls)
         }  # fmt: skip
+        engine.forget(node)
+        for one in unlike.values():
+            engine.name(one, frame, node)
     if not unlike:
         return engine.unknown(frame.level)
     first, *others = unlike.values()

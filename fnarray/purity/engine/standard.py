@@ -9,14 +9,15 @@ from typing import Any, Final, NamedTuple
 from .. import rules
 from ..literals import is_named_text, is_text, text_of
 from ..scopes import Frame
-from ..values import CONTAINERS, OUTSIDE, Value, join, numbered
+from ..values import CONTAINERS, OUTSIDE, PARTIAL_METHOD, Value, join, numbered
 from . import protocols
 from .entry import body_of
 from .machine import Engine
-from .ownership import use, use_all
+from .ownership import use, use_all, use_whole
 from .parts import super_of, take_attribute, take_element
-from .protocols import draw, encodes, write
+from .protocols import each_of, encodes, finish, write
 from .searches import attribute_named
+from .stores import wrap
 
 
 class Call(NamedTuple):
@@ -121,6 +122,10 @@ def _getter(call: Call, given: dict[Any, Value] | None) -> Value:
     return Value("getter", call.level, fields=given, origin=(call.frame, call.node))
 
 
+#: What tells how an object is taken apart, to be copied.
+_REDUCED = ("__reduce_ex__", "__reduce__", "__getstate__", "__getnewargs__")
+
+
 def _copy(engine: Engine, call: Call) -> Value | None:
     if not call.args:
         return None
@@ -129,6 +134,15 @@ def _copy(engine: Engine, call: Call) -> Value | None:
     for made in (v for v in one.each() if v.bound is not None and v.kind == "instance"):
         engine.resolver.watch(made.bound or made, "copies")
     deep = call.ref == "copy.deepcopy"
+    own = "__deepcopy__" if deep else "__copy__"
+    if (given := protocols.ask(engine, one, (own,), call.frame, call.node)) is not None:
+        return given
+    parts = protocols.ask(engine, one, _REDUCED, call.frame, call.node)
+    use_whole(engine, parts or engine.unknown(call.level), call.frame, call.node)
+    if one.kind == "instance" and one.level != OUTSIDE and one.fields is not None:
+        if deep:
+            use_whole(engine, one, call.frame, call.node)
+        return Value("instance", call.level, bound=one.bound, fields=dict(one.fields))
     inner = take_element(engine, one, call.frame)
     if deep:  # functions and classes are not copied
         kept = (v for v in inner.each() if v.kind in ("function", "class", "partial"))
@@ -183,8 +197,9 @@ def _unwrap(engine: Engine, call: Call) -> Value | None:
 def _next(engine: Engine, call: Call) -> Value | None:
     if not call.args:
         return None
-    draw(engine, call.args[0], call.frame, call.node, explicit=True)
-    return join([take_element(engine, call.args[0], call.frame), *call.args[1:]])
+    element = each_of(engine, call.args[0], call.frame, call.node, explicit=True)
+    finish(engine, call.args[0], call.frame, call.node)
+    return join([element, *call.args[1:]])
 
 
 def _globals(engine: Engine, call: Call) -> Value:
@@ -193,7 +208,8 @@ def _globals(engine: Engine, call: Call) -> Value:
 
 def _vars(engine: Engine, call: Call) -> Value:
     if not call.args:
-        return Value("dict", call.level, fields={})
+        held: dict[Any, Value] = {("item", k): v for k, v in call.frame.env.items()}
+        return Value("dict", call.level, fields=held)
     return take_attribute(engine, call.args[0], "__dict__", call.frame, call.node)
 
 
@@ -281,14 +297,35 @@ def _partial(engine: Engine, call: Call) -> Value | None:
     return Value("partial", call.level, name=first.name, bound=first, fields=fields)
 
 
+def _partial_method(engine: Engine, call: Call) -> Value | None:
+    made = _partial(engine, call)
+    return None if made is None else made.but(ref=PARTIAL_METHOD)
+
+
 def _wraps(engine: Engine, call: Call) -> Value:
-    return Value("wraps", call.level)
+    wrapped = call.keywords.get("wrapped") or (call.args[0] if call.args else None)
+    engine.forget(*(call.node.args[:1] if isinstance(call.node, ast.Call) else ()))
+    return Value("wraps", call.level, bound=wrapped)
+
+
+def _update_wrapper(engine: Engine, call: Call) -> Value | None:
+    wrapped = call.keywords.get("wrapped") or (call.args[1] if len(call.args) > 1 else None)
+    if not call.args or wrapped is None:
+        return None
+    return wrap(engine, call.args[0], wrapped, call.frame, call.node)
 
 
 def _cache(engine: Engine, call: Call) -> Value:
     given = call.args[0] if call.args else None
     is_function = given is not None and (given.function is not None or given.kind == "function")
     return given if given is not None and is_function else Value("wraps", call.level)
+
+
+def _exception(engine: Engine, call: Call) -> Value:
+    raised = join(engine.raised) or engine.unknown(call.level)
+    if call.ref == "sys.exception":
+        return raised
+    return Value("tuple", call.level, fields={None: raised})
 
 
 def _encode(engine: Engine, call: Call) -> None:
@@ -328,8 +365,11 @@ HANDLERS: Final[dict[str, Handler]] = {
     "builtins.id": _id,
     "builtins.super": _super,
     "functools.partial": _partial,
+    PARTIAL_METHOD: _partial_method,
+    "sys.exc_info": _exception,
+    "sys.exception": _exception,
     "functools.wraps": _wraps,
-    "functools.update_wrapper": _wraps,
+    "functools.update_wrapper": _update_wrapper,
     "functools.lru_cache": _cache,
     "functools.cache": _cache,
     "codecs.lookup_error": _lookup_error,

@@ -13,13 +13,18 @@ from . import protocols
 from .calls import call_expr
 from .entry import body_of, define
 from .machine import Engine
-from .ownership import escape, mutate, read, use
+from .ownership import escape, mutate, read, use, use_whole
 from .parts import take_attribute, take_element, take_item
-from .protocols import ask_truth, draw, manage
+from .protocols import ask_truth, each_of, leave, manage
 from .standard import ask_instance
-from .stores import bind, is_outer_name, store
+from .stores import bind, is_outer_name, put, store
 
 _COPIES = CONTAINERS | {""}
+#: Kinds of what decorators put in place of a function, or class.
+_REPLACING = frozenset({"traced", "partial", "function", "class", "instance"})
+#: Decorators that a method's value shows already.
+_MARKS = frozenset({"property", "cached_property", "staticmethod", "classmethod", "setter",
+                    "getter", "deleter", "abstractmethod", "override", "overload"})  # fmt: skip
 
 
 def block(engine: Engine, body: list[ast.stmt], frame: Frame) -> bool:
@@ -138,15 +143,16 @@ def _aug_assign(engine: Engine, node: ast.AugAssign, frame: Frame) -> None:
     # ``x += 1`` rebinds an array but changes a list, or a NumPy array, in place.
     kinds = {v.kind for v in right.each()}
     current = engine.expr(target, frame)
-    protocols.binary(engine, node.op, current, right, frame, node, in_place=True)
+    made = protocols.binary(engine, node.op, current, right, frame, node, in_place=True)
     for one in current.each():
         known = one.kind in CONTAINERS or one.kind == "ndarray"
         if known or (one.argument and not one.kind and kinds & CONTAINERS):
+            put(engine, one, None, take_element(engine, right, frame))
             mutate(engine, one, frame, node, "in place")
         else:
             use(engine, one, frame, target)
     if not any(v.kind in CONTAINERS or v.kind == "ndarray" for v in current.each()):
-        bind(engine, target.id, engine.unknown(frame.level), frame, target)
+        bind(engine, target.id, made or engine.unknown(frame.level), frame, target)
 
 
 def _delete(engine: Engine, node: ast.Delete, frame: Frame) -> None:
@@ -167,9 +173,7 @@ def _if(engine: Engine, node: ast.If, frame: Frame) -> bool:
 
 
 def _for(engine: Engine, node: ast.For | ast.AsyncFor, frame: Frame) -> None:
-    items = engine.expr(node.iter, frame)
-    draw(engine, items, frame, node.iter)
-    element = take_element(engine, items, frame)
+    element = each_of(engine, engine.expr(node.iter, frame), frame, node.iter)
     loop(engine, frame, node.body, lambda: store(engine, node.target, element, frame))
     engine.block(node.orelse, frame)
 
@@ -185,10 +189,9 @@ def _try(engine: Engine, node: Any, frame: Frame) -> None:
     ends = [frame.env]
     for handler in node.handlers:
         frame.env = merged([before, ends[0]])
-        if handler.type is not None:
-            engine.expr(handler.type, frame)
+        kinds = engine.expr(handler.type, frame) if handler.type is not None else None
         if handler.name:
-            bind(engine, handler.name, engine.unknown(frame.level), frame, handler)
+            bind(engine, handler.name, _caught(engine, kinds, frame), frame, handler)
         if engine.block(handler.body, frame):
             ends.append(frame.env)
     frame.env = merged(ends)
@@ -197,14 +200,19 @@ def _try(engine: Engine, node: Any, frame: Frame) -> None:
 
 
 def _with(engine: Engine, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
-    catching = engine.catching
+    catching, late = engine.catching, isinstance(node, ast.AsyncWith)
+    managers: list[tuple[Value, ast.expr]] = []
     for item in node.items:
-        value = engine.expr(item.context_expr, frame)
+        at = item.context_expr
+        value = engine.expr(at, frame)
+        managers.append((value, at))
         engine.catching = engine.catching or value.kind == "catching"
-        entered = manage(engine, value, frame, item.context_expr)
+        entered = manage(engine, value, frame, at, late=late)
         if item.optional_vars is not None:
             store(engine, item.optional_vars, entered, frame)
     engine.block(node.body, frame)
+    for value, at in reversed(managers):
+        leave(engine, value, frame, at, late=late)
     engine.catching = catching
 
 
@@ -214,13 +222,19 @@ def _match(engine: Engine, node: ast.Match, frame: Frame) -> None:
     for case in node.cases:
         frame.env = dict(before)
         for part in walk(case.pattern):
-            if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+            if isinstance(part, ast.MatchStar) and part.name:
+                rest = Value(
+                    "list", frame.level, fields={None: take_element(engine, subject, frame)}
+                )
+                bind(engine, part.name, rest, frame, part)
+            elif isinstance(part, ast.MatchAs) and part.name:
                 bind(engine, part.name, take_item(engine, subject, frame), frame, part)
             elif isinstance(part, ast.MatchMapping):
                 for key in part.keys:
                     read(engine, key, frame)
                 if part.rest:
-                    bind(engine, part.rest, engine.unknown(frame.level), frame, part)
+                    rest = {None: take_element(engine, subject, frame)}
+                    bind(engine, part.rest, Value("dict", frame.level, fields=rest), frame, part)
             elif isinstance(part, ast.MatchValue):
                 read(engine, part.value, frame)
             elif isinstance(part, ast.MatchClass):
@@ -238,8 +252,34 @@ def _match(engine: Engine, node: ast.Match, frame: Frame) -> None:
 def _raise(engine: Engine, node: ast.Raise, frame: Frame) -> bool:
     for part in (node.exc, node.cause):
         if part is not None:
-            read(engine, part, frame)
+            _raised(engine, read(engine, part, frame), frame, part)
     return False
+
+
+def _raised(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
+    """Note what is raised: an object of the user's, or one that is made of his class."""
+    for kind in value.each():
+        one = engine.call(kind, [], {}, frame, node) if _is_users(engine, kind) else kind
+        users = one.kind == "instance" and one.bound is not None and _is_users(engine, one.bound)
+        if users and not any(one.same(known) for known in engine.raised):
+            engine.raised.append(one)
+
+
+def _is_users(engine: Engine, value: Value) -> bool:
+    known = value.kind == "class" and not engine.resolver.presumes
+    return known and (value.level != OUTSIDE or engine.resolver.is_open(value))
+
+
+def _caught(engine: Engine, kinds: Value | None, frame: Frame) -> Value:
+    """Return what ``except kinds as name`` binds: what was raised, or any of those classes."""
+    several = [kinds] if kinds is not None else []
+    if kinds is not None and kinds.kind == "tuple" and kinds.fields:
+        several = [*kinds.fields.values()]
+    made = [
+        Value("instance", frame.level, bound=one, fields={})
+        for kind in several for one in kind.each() if _is_users(engine, one)
+    ]  # fmt: skip
+    return join([*engine.raised, *made]) or engine.unknown(frame.level)
 
 
 def _leave(engine: Engine, node: ast.Break | ast.Continue, frame: Frame) -> bool:
@@ -260,7 +300,11 @@ def _function_def(engine: Engine, node: Any, frame: Frame) -> None:
 
 
 def _class_def(engine: Engine, node: ast.ClassDef, frame: Frame) -> None:
-    bases = [read(engine, base, frame) for base in node.bases]
+    bases: list[Value] = []
+    for base in node.bases:
+        value = read(engine, base, frame)
+        entries = protocols.ask(engine, value, ("__mro_entries__",), frame, base)
+        bases.append(value if entries is None else take_element(engine, entries, frame))
     fields: dict[Any, Value] = {("base", i): base for i, base in enumerate(bases)}
     named = {k.arg: engine.expr(k.value, frame) for k in node.keywords}
     _class_body(engine, node, fields, frame)
@@ -268,6 +312,7 @@ def _class_def(engine: Engine, node: ast.ClassDef, frame: Frame) -> None:
     unknown = engine.unknown(frame.level)
     meta = named.pop("metaclass", None)
     if meta is not None:
+        fields["meta", 0] = meta
         made = [unknown, unknown, Value("dict", frame.level, fields={})]
         for name, first in (("__prepare__", meta), ("__new__", meta), ("__init__", value)):
             given = made[:2] if name == "__prepare__" else made
@@ -288,7 +333,8 @@ def _run_hook(
     for one in owner.each():
         hook = take_attribute(engine, one, name, frame, node)
         if body_of(engine, hook) is not None:
-            engine.call(hook.but(bound=None), args, {}, frame, node)
+            given = engine.call(hook.but(bound=None), args, {}, frame, node)
+            use_whole(engine, given, frame, node)
 
 
 def _class_body(engine: Engine, node: ast.ClassDef, fields: dict[Any, Value], frame: Frame) -> None:
@@ -304,8 +350,11 @@ def _class_body(engine: Engine, node: ast.ClassDef, fields: dict[Any, Value], fr
                 value = value.but(kind="property")
             elif "staticmethod" in marks:
                 value = value.but(holder="static")
+            for decorator in reversed(part.decorator_list):
+                if getattr(decorator, "id", getattr(decorator, "attr", "")) not in _MARKS:
+                    value = decorate(engine, decorator, value, frame)
             fields[part.name] = value
-        elif isinstance(part, ast.Assign):
+        elif isinstance(part, ast.Assign) and all(isinstance(t, ast.Name) for t in part.targets):
             value = engine.expr(part.value, frame)
             for target in part.targets:
                 if isinstance(target, ast.Name):
@@ -316,6 +365,7 @@ def _class_body(engine: Engine, node: ast.ClassDef, fields: dict[Any, Value], fr
             # Its names are the class's: those of the function stay as they were.
             before = dict(frame.env)
             engine.block([part], frame)
+            fields |= {k: v for k, v in frame.env.items() if before.get(k) is not v}
             frame.env = before
 
 
@@ -350,8 +400,8 @@ def decorate(engine: Engine, decorator: ast.expr, value: Value, frame: Frame) ->
     found = join(made)
     if found is None:
         return value
-    known = found.function or found.kind in ("traced", "partial", "function")
-    return found if known else value
+    known = found.function or found.kind in _REPLACING
+    return found if known or any(v.level == OUTSIDE and v.kind for v in found.each()) else value
 
 
 #: What runs a statement, by the type of its node; False says that control never goes on. Nothing

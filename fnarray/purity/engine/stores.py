@@ -13,7 +13,7 @@ from ..values import CONTAINERS, OUTSIDE, Value, join
 from . import protocols
 from .machine import Engine
 from .ownership import leak, mutate, read, use
-from .parts import take_item
+from .parts import take_element, take_item
 
 _UNPACKED = frozenset({"iterator", "generator", "file", "instance"})
 
@@ -49,12 +49,15 @@ def store(
     elif isinstance(target, ast.Starred):
         store(engine, target.value, Value("list", frame.level, fields={None: value}), frame)
     elif isinstance(target, (ast.Tuple, ast.List)):
+        found = None
         if any(one.kind in _UNPACKED for one in value.each()):
-            protocols.draw(engine, value, frame, target)
+            found = protocols.each_of(engine, value, frame, target)
         for i, part in enumerate(target.elts):
-            store(engine, part, take_item(engine, value, frame, i), frame)
+            item = take_item(engine, value, frame, i)
+            store(engine, part, join([item, found]) or item, frame)
     elif isinstance(target, ast.Attribute):
         base = engine.expr(target.value, frame)
+        engine.forget(target.value)
         put(engine, base, target.attr, value)
         _lose(engine, base, value, frame, target)
         protocols.assign(engine, base, target.attr, value, frame, target)
@@ -63,7 +66,10 @@ def store(
         base = engine.expr(target.value, frame)
         index = read(engine, target.slice, frame)
         key = target.slice
-        put(engine, base, ("item", key.value) if isinstance(key, ast.Constant) else None, value)
+        held = take_element(engine, value, frame) if isinstance(key, ast.Slice) else value
+        if deleted or isinstance(key, ast.Slice):
+            shift(base)
+        put(engine, base, ("item", key.value) if isinstance(key, ast.Constant) else None, held)
         what = "del" if deleted else "item assignment"
         method = "__delitem__" if deleted else "__setitem__"
         ran = protocols.ask(engine, base, (method,), frame, target, [index, value])
@@ -104,6 +110,22 @@ def _lose(engine: Engine, base: Value, value: Value, frame: Frame, node: ast.AST
     """Read what an object keeps of which nothing is known: whoever reads it there is not seen."""
     if any(one.level != OUTSIDE and not one.kind and not one.argument for one in base.each()):
         use(engine, value, frame, node)
+
+
+def shift(base: Value) -> None:
+    """Forget at which places a list made in the trace holds what: something moves them."""
+    for one in base.each():
+        if one.fields and one.level != OUTSIDE and one.kind in ("list", "deque"):
+            held = join(one.fields.values())
+            one.fields.clear()
+            one.fields |= {} if held is None else {None: held}
+
+
+def wrap(engine: Engine, outer: Value, wrapped: Value, frame: Frame, node: ast.AST) -> Value:
+    """Note that a function stands for another one, as ``functools.wraps`` does."""
+    put(engine, outer, "__wrapped__", wrapped)
+    mutate(engine, outer, frame, node, "__wrapped__", [wrapped], attribute=True)
+    return outer
 
 
 def put(engine: Engine, base: Value, key: Any, value: Value) -> None:

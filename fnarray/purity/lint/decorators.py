@@ -49,22 +49,21 @@ class Decorators:
         for decorator in own if decorators is None else decorators:
             made = isinstance(decorator, ast.Call)
             target = self.resolver.project.resolve(decorator.func if made else decorator, outer)
-            functions = self.resolver.finder.functions
+            finder = self.resolver.finder
             if target is None and isinstance(decorator, ast.Name):
                 # ``note = logged("a")``, and then ``@note``.
-                makers = [s for s, *_ in functions(decorator, outer)]
+                makers = [s for s, *_ in finder.functions(decorator, outer)]
             elif isinstance(target, Scope) and target.is_function:
                 makers = [target]
                 if made:  # a factory of decorators: what it returns is the decorator
-                    makers = [s for v in target.returns for s, *_ in functions(v, target)]
+                    makers = [s for s, *_ in finder.given_back(target)]
             else:
                 continue
             for maker in makers:
                 bare = _for_nobody(maker) if maker is target else ()
                 factory = target if isinstance(target, Scope) else maker
-                for value in (v for v in maker.returns if v not in bare):
-                    inner = (s for s, *_ in functions(value, maker) if s.parent is maker)
-                    found += [self._wrapper(s, factory, decorator, outer) for s in inner]
+                inner = (s for s, *_ in finder.given_back(maker, but=bare) if s.parent is maker)
+                found += [self._wrapper(s, factory, decorator, outer) for s in inner]
         return found
 
     def _wrapper(self, scope: Scope, factory: Scope, decorator: ast.expr, outer: Scope) -> Function:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
 from ..transforms import JIT, PARTIALS, SETTERS, Transform, last_names, transform_of
-from .index import FUNCTIONS, Assigned, Defined, Import, Module, Scope, parameters
+from .appliers import Appliers, given, may_be_own, may_hand, positions, slots
+from .index import FUNCTIONS, Assigned, CallSite, Defined, Import, Module, Scope, parameters
 from .project import External, Project
 
 _DEPTH = 8
@@ -64,6 +65,8 @@ class Finder:
         self.project = project
         self.declared = frozenset(project.settings.transforms)
         self.last = last_names() | {name.rpartition(".")[2] for name in self.declared}
+        self.appliers = Appliers(self._applied_by)
+        self._called: dict[ast.Call, Transform | None] = {}
 
     def named(self, dotted: str) -> Transform | None:
         """Return the transform of a dotted name, those that the settings declare among them."""
@@ -119,23 +122,71 @@ class Finder:
                 elif isinstance(decorator, ast.Attribute) and decorator.attr in SETTERS:
                     use = Use(SETTERS[decorator.attr], decorator, (), scope.parent)
                     yield self._traced(scope, use, decorated=True)
+                else:
+                    yield from self._decorated(scope, decorator, scope.parent)
         for site in module.calls:
-            yield from self._call(site.node, site.scope)
+            yield from self._call(site)
 
-    def _call(self, call: ast.Call, scope: Scope) -> Iterator[TracedSite]:
+    def _decorated(self, scope: Scope, decorator: ast.expr, outer: Scope) -> Iterator[TracedSite]:
+        """Yield a function that a decorator of the project's own hands to a transform."""
+        for maker in self._own(decorator, outer):
+            for one in self.appliers.of(maker):
+                if positions(maker).get(one.parameter) == 0:
+                    use = Use(one.transform, decorator, one.keywords, outer)
+                    yield self._traced(scope, use, self.is_method(scope), decorated=True)
+
+    def _own(self, func: ast.expr, scope: Scope) -> Iterator[Scope]:
+        """Yield the functions of the project that a callee may stand for, those made by others."""
+        if isinstance(func, ast.Call):
+            yield from (inner for inner, *_ in self.functions(func, scope))
+        elif isinstance(func, (ast.Name, ast.Attribute)) and may_be_own(func, scope, self.project):
+            target = self.project.resolve(func, scope)
+            if isinstance(target, Scope) and target.is_function and not self.is_method(target):
+                yield target
+
+    def _handed(self, call: ast.Call, scope: Scope) -> Iterator[TracedSite]:
+        """Yield what a call hands to a function of the project, and that to a transform."""
+        for maker in self._own(call.func, scope) if may_hand(call, scope) else ():
+            for one in self.appliers.of(maker):
+                node = given(call, maker, one.parameter)
+                use = Use(one.transform, call, one.keywords, scope)
+                for target, bound, names, part in self.functions(node, scope) if node else ():
+                    yield self._traced(target, use, bound, names, part)
+
+    def _of_call(self, site: CallSite) -> Transform | None:
+        """Return the transform that a call is of."""
+        call = site.node
+        if call not in self._called:
+            func = call.func
+            named = isinstance(func, (ast.Name, ast.Attribute))
+            asked = named and self._may_transform(func, site.scope)
+            self._called[call] = self.transform(func, site.scope) if asked else None
+        return self._called[call]
+
+    def _applied_by(self, site: CallSite) -> tuple[Transform, tuple[ast.keyword, ...]] | None:
+        """Return what a call applies, ``jit(f)`` or ``jit(n=1)(f)``, with its keywords."""
+        call = site.node
+        if (found := self._of_call(site)) is not None:
+            return found, tuple(call.keywords)
+        use = self.applied(call.func, site.scope) if isinstance(call.func, ast.Call) else None
+        return (use.transform, use.keywords) if use is not None else None
+
+    def _call(self, site: CallSite) -> Iterator[TracedSite]:
+        call, scope = site.node, site.scope
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr in SETTERS:
             yield from self._slots(call, scope, SETTERS[func.attr])
             return
         if isinstance(func, (ast.Name, ast.Attribute)):
-            found = self.transform(func, scope) if self._may_transform(func, scope) else None
-            if found is not None:
-                yield from self._slots(call, scope, found)
+            found = self._of_call(site)
+            yield from self._slots(call, scope, found) if found else self._handed(call, scope)
         elif isinstance(func, ast.Call):  # partial(jit, static_argnums=0)(f), jit(...)(f)
             use = self.applied(func, scope)
             if use is not None and call.args:
                 for target, bound, names, part in self.functions(call.args[0], scope):
                     yield self._traced(target, use, bound, names, part)
+            elif use is None:
+                yield from self._handed(call, scope)
 
     def _may_transform(self, func: ast.Name | ast.Attribute, scope: Scope) -> bool:
         """Say whether a callee may be a transform, by its name, or under another in the project.
@@ -161,13 +212,7 @@ class Finder:
 
     def _slots(self, call: ast.Call, scope: Scope, found: Transform) -> Iterator[TracedSite]:
         use = Use(found, call, tuple(call.keywords), scope)
-        starred = any(isinstance(a, ast.Starred) for a in call.args)
-        for position, names in found.slots:
-            node = next((k.value for k in call.keywords if k.arg in names), None)
-            if node is None and not starred and position is not None and position < len(call.args):
-                node = call.args[position]
-            if node is None:
-                continue
+        for node in slots(call, found):
             many = found.several and isinstance(node, (ast.List, ast.Tuple))
             for item in cast("ast.List", node).elts if many else [node]:
                 for target, bound, names, part in self.functions(item, scope):
@@ -326,18 +371,18 @@ class Finder:
             if isinstance(method, Scope) and method.is_function:
                 yield method, 1, frozenset(), False
         elif isinstance(target, Scope) and target.is_function:
-            yield from self._given_back(target, depth)
+            yield from self.given_back(target, depth - 2)
         elif target is None:  # ``logged("a")(f)``; or ``note = logged("a")``, ``note(f)``
             for maker, *_ in self.functions(node.func, scope, depth - 2):
-                yield from self._given_back(maker, depth - 2)
+                yield from self.given_back(maker, depth - 4)
 
-    def _given_back(
-        self, factory: Scope, depth: int
+    def given_back(
+        self, factory: Scope, depth: int = _DEPTH, but: Collection[ast.AST] = ()
     ) -> Iterator[tuple[Scope, int, frozenset[str], bool]]:
-        """Yield the functions that a factory returns."""
+        """Yield the functions that a factory returns, ``but`` some of its values."""
         for value in factory.returns:
-            if isinstance(value, (ast.Lambda, ast.Name, ast.Call, ast.Subscript)):
-                for inner, *rest in self.functions(value, factory, depth - 2):
+            if value not in but:
+                for inner, *rest in self.functions(value, factory, depth):
                     if inner.parent is not None and inner is not factory:
                         yield inner, *rest  # type: ignore[misc]
 

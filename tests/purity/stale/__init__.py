@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 HEAD = """\
 import abc, array, collections, contextvars, copy, ctypes, dataclasses, enum, functools, itertools
-import json, math, multiprocessing, operator, threading, types, weakref
+import asyncio, contextlib, inspect, json, math, multiprocessing, operator, threading, types
+import typing, weakref
 import numpy as np
 import fnarray
 import fnarray.numpy as jnp
