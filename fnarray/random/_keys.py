@@ -262,6 +262,14 @@ class PRNGKeyArray(Overlay):
         """Return the keys themselves."""
         return self
 
+    def is_deleted(self) -> bool:
+        """Whether their words were deleted, or donated to a compiled function."""
+        return self._base.is_deleted()
+
+    def delete(self) -> None:
+        """Let the memory of their words go."""
+        self._base.delete()
+
 
 def _refusing(name: str) -> Callable[..., Any]:
     def refuse(self: PRNGKeyArray, *others: Any) -> Any:

@@ -10,6 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = False)
     else:
         store = {"driver": "file", "path": path}
     if ocdbt:
-        if not bucketed and not os.path.isabs(path):
+        if not bucketed and not Path(path).is_absolute():
             raise ValueError(f"Checkpoint path should be absolute. Got {ckpt_path}")
         store = {"driver": "ocdbt", "base": store, "path": name}
     return {"driver": "zarr", "kvstore": store}
