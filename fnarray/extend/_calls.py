@@ -10,7 +10,7 @@ from .linear_util import WrappedFun
 
 
 class CallPrimitive(Primitive):
-    """A primitive whose first operand is a function, as `linear_util.wrap_init` gives them.
+    """A primitive that calls a function, ``bind(*args, subfuns=(fun,))``, made by `wrap_init`.
 
     Outside of any trace it does what its author said by `def_impl` (`call_impl` calls the
     function). Within one the function's operations are traced in its place: graphs have an
@@ -23,15 +23,14 @@ class CallPrimitive(Primitive):
     """
 
     __slots__ = ()
-    multiple_results = True
 
     def __init__(self, name: str):
         super().__init__(name)
-        self.call_primitive = True
+        self.multiple_results = self.call_primitive = True
 
-    def bind(self, /, *args: Any, **params: Any) -> Any:
-        """Call the function that is the first operand with the others."""
-        fun: WrappedFun = args[0]
+    def bind(self, /, *args: Any, subfuns: tuple[WrappedFun], **params: Any) -> Any:
+        """Call a function with arguments."""
+        (fun,) = subfuns
         if state.trace is None:
-            return self.impl(*args, **params)
-        return fun.call_wrapped(*args[1:])
+            return self.impl(fun, *args, **params)
+        return fun.call_wrapped(*args)

@@ -376,3 +376,10 @@ def test_modules_that_few_know(tmp_path):
     found, wanted = (results(program, tmp_path, under) for under in ("fnarray", "jax"))
     assert len(found) > 50
     assert differences(found, wanted, rtol=2e-5, atol=1e-6) == []
+
+
+def test_states(tmp_path):
+    """Inputs that a trace adds as it goes are the graph's last; calls by a primitive are calls."""
+    program = HERE / "states.py"
+    found, wanted = (results(program, tmp_path, under) for under in ("fnarray", "jax"))
+    assert differences(found, wanted, rtol=1e-6, atol=1e-6) == []
