@@ -20,6 +20,15 @@ class CallPrimitive(Primitive):
     ----------
     name : str
         As it is printed.
+
+    Examples
+    --------
+    >>> import fnarray.numpy as jnp
+    >>> from fnarray.extend import core, linear_util
+    >>> named_p = core.CallPrimitive("named")
+    >>> _ = named_p.def_impl(core.call_impl)
+    >>> named_p.bind(2.0, subfuns=(linear_util.wrap_init(lambda x: [x * x]),))
+    [4.0]
     """
 
     __slots__ = ()
