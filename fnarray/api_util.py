@@ -10,9 +10,10 @@ from typing import Any
 from .control.signature import argnums as argnums_of
 from .core import tree
 from .core.array import aval_of
-from .core.avals import ShapedArray, ShapeDtypeStruct
+from .core.avals import OverlayAval, ShapedArray, ShapeDtypeStruct
 from .extend._graphs import DebugInfo, debug_info
 from .extend.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
+from .ops.kit.moves import Overlay
 
 __all__ = [
     "DebugInfo",
@@ -77,10 +78,12 @@ def argnums_partial(
     return transformation2(call, f), tuple(args[i] for i in places)
 
 
-def shaped_abstractify(x: Any) -> ShapedArray:
+def shaped_abstractify(x: Any) -> ShapedArray | OverlayAval:
     """Return what tracing knows of a value, or of what stands for one."""
-    if isinstance(x, ShapedArray):
+    if isinstance(x, ShapedArray | OverlayAval):
         return x
+    if isinstance(x, Overlay):
+        return x.kind
     if isinstance(x, ShapeDtypeStruct):
         return ShapedArray(x.shape, x.dtype, x.weak_type)
     return aval_of(x)

@@ -13,10 +13,10 @@ from .api.export import (
 )
 from .api.export import symbolic_args_specs as symbolic_args_specs
 from .api.safety import DisabledSafetyCheck as DisabledSafetyCheck
+from .api.sizes import is_symbolic_dim as is_symbolic_dim
 from .api.trees import register_namedtuple_serialization as register_namedtuple_serialization
 from .api.trees import register_pytree_node_serialization as register_pytree_node_serialization
 from .core.dims import SymbolicScope as SymbolicScope
-from .core.dims import is_symbolic_dim as is_symbolic_dim
 from .core.dims import symbolic_shape as symbolic_shape
 
 register_pytree_node_serialization(

@@ -111,6 +111,16 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
 register_ffi_type_id = register_ffi_type
 
 
+def _is_row_major(layouts: Any) -> bool:
+    """Say whether layouts, or one of them, have the axes in the order that arrays have them."""
+    order = getattr(layouts, "major_to_minor", layouts)
+    if order is None:
+        return True
+    if all(isinstance(axis, int) for axis in order):
+        return list(order) == list(range(len(order)))
+    return all(map(_is_row_major, order))
+
+
 def ffi_call(
     target_name: str,
     result_shape_dtypes: Any,
@@ -137,8 +147,11 @@ def ffi_call(
         As of `fnarray.pure_callback`.
     input_output_aliases : dict of int to int, optional
         Results that share the memory of an operand, which is copied before.
-    input_layouts, output_layouts, custom_call_api_version, legacy_backend_config
-        Only the defaults: arrays are in row-major order.
+    input_layouts, output_layouts : sequence, optional
+        Of each array None, a layout, or its axes from the slowest to the fastest: in row-major
+        order, as arrays are.
+    custom_call_api_version, legacy_backend_config
+        Only the defaults.
 
     Returns
     -------
@@ -148,9 +161,10 @@ def ffi_call(
     Raises
     ------
     ValueError
-        No function has the name, or a layout is given.
+        No function has the name, or a layout is another than row-major.
     """
-    if input_layouts is not None or output_layouts is not None or legacy_backend_config:
+    rows = _is_row_major(input_layouts) and _is_row_major(output_layouts)
+    if not rows or legacy_backend_config:
         raise ValueError(
             f"ffi_call: {target_name}: layouts and backend configurations other than the default "
             "are not there. Transpose the arrays, or pass attributes by name."

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..control.signature import abstract
-from ..core import tree
+from ..core import dims, tree
 from ..core.array import asarray
 from ..core.avals import ShapeDtypeStruct
-from ..core.dims import is_symbolic_dim, names_of, parsed, value
+from ..core.dims import names_of, parsed, value
 from ..core.source import PACKAGE, user_source
 from ..core.trace import JitTracer, state
 from ..errors import InconclusiveDimensionOperation
@@ -119,6 +119,11 @@ class _Ratio(float):
     __hash__ = float.__hash__
 
 
+def is_symbolic_dim(p: Any) -> bool:
+    """Whether a size is symbolic, or one that stands for a symbolic size while it is traced."""
+    return isinstance(p, _Size) or dims.is_symbolic_dim(p)
+
+
 def _plain(x: Any) -> Any:
     """Return what a symbolic size stands for; other numbers as they are."""
     return x.dim if isinstance(x, _Size) else x
@@ -157,7 +162,7 @@ def _computed(name: str) -> Callable[[_Size, Any], Any]:
         if not isinstance(out, int) or any(type(x) is bool for x in others):
             return out
         dim = getattr(self.dim, name)(*map(_plain, others))
-        return _Size(out, dim) if is_symbolic_dim(dim) else out
+        return _Size(out, dim) if dims.is_symbolic_dim(dim) else out
 
     return compute
 
@@ -200,14 +205,14 @@ class _SizedTracer(JitTracer):
 
 def sized(tracer: Any, shape: Sequence[Any], kind: type[_Size] = _Size) -> Any:
     """Return a tracer that knows which of its sizes are symbolic."""
-    if not any(map(is_symbolic_dim, shape)):
+    if not any(map(dims.is_symbolic_dim, shape)):
         return tracer
     new = object.__new__(_SizedTracer)
     new.frame, new.aval, new.origin, new.atom = (
         tracer.frame, tracer.aval, tracer.origin, tracer.atom
     )  # fmt: skip
     new.sizes = tuple(
-        kind(n, d) if is_symbolic_dim(d) else n
+        kind(n, d) if dims.is_symbolic_dim(d) else n
         for n, d in zip(tracer.aval.shape, shape, strict=True)
     )
     return new
@@ -259,9 +264,9 @@ class Shapes:
             shapes = next(rows, ())
             if len({len(s) for s in shapes} | {tracer.aval.ndim}) > 1:
                 return tracer  # something else than was traced before
-            dims = [self._dim(formula, numbers) for numbers in zip(*shapes, strict=True)]
-            fits = [value(d, sizes) for d in dims] == list(tracer.aval.shape)
-            return sized(tracer, dims) if fits else tracer
+            found = [self._dim(formula, numbers) for numbers in zip(*shapes, strict=True)]
+            fits = [value(d, sizes) for d in found] == list(tracer.aval.shape)
+            return sized(tracer, found) if fits else tracer
 
         with watched(name):
             yield
@@ -307,7 +312,7 @@ def found_sizes(program: Any, leaves: Sequence[Any]) -> tuple[int, ...]:
                 f"Rank mismatch for {path}: expected {want.shape} and called with {a.shape}"
             )
         for n, d in zip(a.shape, want.shape, strict=True):
-            if is_symbolic_dim(d) and str(d) in program.names:
+            if dims.is_symbolic_dim(d) and str(d) in program.names:
                 sizes.setdefault(str(d), n)
     if missing := set(program.names) - sizes.keys():
         _solve(program, avals, sizes, missing)
@@ -323,7 +328,7 @@ def found_sizes(program: Any, leaves: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _check(path: str, k: int, n: int, d: Any, a: Any, want: Any, sizes: Mapping[str, int]) -> None:
-    if not is_symbolic_dim(d):
+    if not dims.is_symbolic_dim(d):
         if n != d:
             raise ValueError(
                 f"Shape mismatch for {path}.shape[{k}] (expected same constant): expected "
@@ -343,7 +348,7 @@ def _solve(program: Any, avals: Sequence[Any], sizes: dict[str, int], missing: s
         (n, d)
         for a, want in zip(avals, program.in_avals, strict=True)
         for n, d in zip(a.shape, want.shape, strict=True)
-        if is_symbolic_dim(d)
+        if dims.is_symbolic_dim(d)
     ]
     for n, d in pairs:
         unknown = [x for x in names_of([[d]]) if x not in sizes]

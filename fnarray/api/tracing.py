@@ -15,6 +15,7 @@ from ..core.array import ArrayImpl, aval_of
 from ..core.avals import OverlayAval, ShapedArray, ShapeDtypeStruct
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
+from ..core.dims import is_symbolic_dim
 from ..core.hooks import span
 from ..core.primitive import Primitive
 from ..core.ref import AbstractRef, Ref
@@ -113,12 +114,19 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     ----------
     fun : callable
     *args, **kwargs
-        Arrays or `ShapeDtypeStruct` stand-ins, in containers.
+        Arrays or `ShapeDtypeStruct` stand-ins, in containers. Their sizes may be symbolic (see
+        `export.symbolic_shape`): those of the results are then formulas of them.
 
     Returns
     -------
     pytree of ShapeDtypeStruct
     """
+    if any(
+        is_symbolic_dim(d) for x in tree.leaves((args, kwargs)) for d in getattr(x, "shape", ())
+    ):
+        from .symbolic_shapes import symbolic_shapes
+
+        return symbolic_shapes(fun if is_a(fun, PjitFunction) else jit(fun), args, kwargs)
     if is_a(fun, PjitFunction):
         return fun.eval_shape(*args, **kwargs)
     _, signature = jit(fun)._signature_of(args, kwargs)

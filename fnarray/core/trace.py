@@ -278,7 +278,7 @@ class GraphTrace(Trace):
 
     def __init__(self, name: str):
         super().__init__(name)
-        self.eqns: list[Eqn] = []
+        self.eqns, self.added = list[Eqn](), list[Var]()
         self.lifted = frozenset[int]() if self.parent is None else self.parent.outside
         self.constvars: dict[int, tuple[Var, Any]] = {}
         # Values of the Refs of outside, where whoever traces can take them and give them back.
@@ -366,7 +366,7 @@ class GraphTrace(Trace):
         outvars = tuple(map(self.atom, outs))
         pairs = list(self.constvars.values())
         graph = Graph(
-            tuple(v for v, _ in pairs), tuple(invars), tuple(self.eqns), outvars, self.name
+            tuple(v for v, _ in pairs), (*invars, *self.added), tuple(self.eqns), outvars, self.name
         )
         return ClosedGraph(graph, tuple(value for _, (value, _) in pairs))
 

@@ -10,14 +10,16 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from ..core.avals import ShapedArray
+from ..core.avals import OverlayAval, ShapedArray
 from ..core.graph import ClosedGraph, Eqn, Graph, eqn_effects
 from ..core.primitive import Primitive
 from ..core.source import Source
 from ..core.tangents import tangent_aval
-from ..core.trace import Trace, Tracer, as_array
+from ..core.trace import GraphTrace, Trace, Tracer, as_array
+from ..transforms.batch import BatchTracer
 from ._graphs import DebugInfo
 from ._interpreters import bind_given, bind_with_trace
+from ._primitive import as_aval
 from .source_info_util import NameStack
 
 
@@ -41,6 +43,19 @@ def _itself(self: Any, *args: Any, **kwargs: Any) -> Any:
     return self
 
 
+def _new_arg(self: GraphTrace, aval: Any, source_info: Any = None) -> Any:
+    """Return a tracer for one more input, behind those that the function was given."""
+    key = isinstance(aval, OverlayAval)
+    tracer = self.argument(aval.words() if key else as_aval(aval), f"an input added to {self.name}")
+    self.added.append(tracer.atom)
+    return aval.over(tracer) if key else tracer
+
+
+def _replaced(self: Graph, *, debug_info: Any = None, effects: Any = None, **parts: Any) -> Graph:
+    """Return a graph with other parts: its effects are its equations', its name the function's."""
+    return replace(self, **{name: tuple(part) for name, part in parts.items()})
+
+
 class _Context:
     """What is set while an equation is run again: nothing."""
 
@@ -59,6 +74,8 @@ for _cls, _names in {
         ),
         "stage_value": lambda self, x: as_array(x),
     },
+    GraphTrace: {"new_arg": _new_arg},
+    BatchTracer: {"val": property(lambda self: self.batch), "batch_dim": 0},
     Source: {
         "name_stack": property(lambda self: NameStack(self.scope)),
         "traceback": property(_itself),
@@ -73,7 +90,7 @@ for _cls, _names in {
     },
     Graph: {
         "debug_info": property(lambda self: DebugInfo("jit", self.debug_name)),
-        "replace": replace,
+        "replace": _replaced,
     },
     ClosedGraph: {
         "debug_info": property(lambda self: self.jaxpr.debug_info),

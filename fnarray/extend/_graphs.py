@@ -14,6 +14,7 @@ from ..core.graph import ClosedGraph, Eqn, Graph, Var, eval_graph, subgraphs
 from ..core.source import UNKNOWN
 from ..core.trace import bind
 from ..core.verify import verify
+from ..ops.kit.moves import Overlay
 from ._primitive import as_aval
 
 ClosedJaxpr = ClosedGraph
@@ -79,7 +80,18 @@ def jaxpr_as_fun(closed_jaxpr: ClosedGraph, *args: Any) -> Callable[..., list[An
 
 
 def _run(closed_jaxpr: ClosedGraph, *args: Any) -> list[Any]:
-    return eval_graph(closed_jaxpr.jaxpr, closed_jaxpr.consts, args, bind)
+    return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
+
+
+def eval_jaxpr(
+    jaxpr: Graph, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+) -> list[Any]:
+    """Run a graph on constants and arguments; return the list of its results.
+
+    Graphs compute with the words of random keys: those of an argument are taken.
+    """
+    words: list[Any] = [x._base if isinstance(x, Overlay) else x for x in args]  # pyright: ignore[reportPrivateUsage]
+    return eval_graph(jaxpr, consts, words, bind)
 
 
 def subjaxprs(jaxpr: Graph) -> Iterator[Graph]:

@@ -152,6 +152,17 @@ def _disk(key: Any, shape: tuple[int, ...], dtype: np.dtype, squared: Callable[.
     return modulus.astype(dtype) * jnp.exp(1j * phase)
 
 
+def uniform_disk(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    """Draw complex numbers evenly from a disk, of mean zero and variance one."""
+    return _disk(key, shape, dtype, lambda u: 2 * u)
+
+
+def truncated_disk(key: Any, upper: float, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    """Draw standard normal complex numbers whose modulus is at most `upper`."""
+    inside = -np.expm1(-(float(upper) ** 2))
+    return _disk(key, shape, dtype, lambda u: -jnp.log(1 - inside * u))
+
+
 #: Standard deviations of standard normal numbers, real and complex, whose modulus is at most 2.
 _TRUNCATED = (0.87962566103423978, 0.95311164380491208)
 
@@ -164,12 +175,11 @@ def _scaled(
     if distribution == "uniform":
         if not is_complex(dtype):
             return random.uniform(key, shape, dtype, -1) * jnp.sqrt(3 * variance)
-        return _disk(key, shape, dtype, lambda u: 2 * u) * jnp.sqrt(variance)
+        return uniform_disk(key, shape, dtype) * jnp.sqrt(variance)
     stddev = jnp.sqrt(variance) / jnp.array(_TRUNCATED[is_complex(dtype)], dtype)
     if not is_complex(dtype):
         return random.truncated_normal(key, -2, 2, shape, dtype) * stddev
-    inside = -np.expm1(-4.0)
-    return _disk(key, shape, dtype, lambda u: -jnp.log(1 - inside * u)) * stddev
+    return truncated_disk(key, 2.0, shape, dtype) * stddev
 
 
 _DENOMINATORS: dict[str, Callable[[float, float], float]] = {

@@ -16,6 +16,7 @@ from ..control.custom import CustomVJPPrimal
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
+from ..core.trace import Tracer
 from ..core.tree import register_pytree_node_class
 from ..ops.kit.moves import Overlay
 from ..ops.random_bits import check_keys
@@ -261,6 +262,16 @@ class PRNGKeyArray(Overlay):
     def block_until_ready(self) -> PRNGKeyArray:
         """Return the keys themselves."""
         return self
+
+    def is_deleted(self) -> bool:
+        """Whether their words were deleted, or donated to a compiled function."""
+        # Those of keys that are traced are no array that could be: libraries take such keys, which
+        # are tracers in JAX, for arrays.
+        return not isinstance(self._base, Tracer) and self._base.is_deleted()
+
+    def delete(self) -> None:
+        """Let the memory of their words go."""
+        self._base.delete()
 
 
 def _refusing(name: str) -> Callable[..., Any]:

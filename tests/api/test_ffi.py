@@ -11,6 +11,7 @@ import fnarray
 import fnarray.numpy as jnp
 from fnarray import ffi
 from fnarray.errors import JaxRuntimeError
+from fnarray.experimental.layout import Layout
 from fnarray.extend.core import Primitive
 from fnarray.interpreters import mlir
 
@@ -104,6 +105,18 @@ def test_an_untyped_function_computes():
     ones = np.ones(4, np.float32)
     got = ffi.ffi_call("test_add", fnarray.ShapeDtypeStruct((4,), np.float32))(ones, ones)
     np.testing.assert_array_equal(got, 2 * ones)
+
+
+@pytest.mark.parametrize("layouts", [[(0, 1)], (None,), (Layout((0, 1)),)], ids=str)
+def test_row_major_layouts_are_the_default(layouts):
+    """Libraries that say what every array's order is here are heard; other orders are refused."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    spec = fnarray.ShapeDtypeStruct(x.shape, x.dtype)
+    call = ffi.ffi_call("test_scale", spec, input_layouts=layouts, output_layouts=(0, 1))
+    np.testing.assert_array_equal(fnarray.jit(lambda x: call(x, by=np.float32(3)))(x), 3 * x)
+    for other in ([(1, 0)], (Layout((1, 0)),)):
+        with pytest.raises(ValueError, match="layouts"):
+            ffi.ffi_call("test_scale", spec, input_layouts=other)
 
 
 def test_what_goes_wrong_is_said():

@@ -36,15 +36,24 @@ class Suite:
     folders: tuple[str, ...] = ("tests",)
     ignore: tuple[str, ...] = ()
     why: str = ""
+    #: What the environment says, of libraries that compute by one of several packages.
+    environment: tuple[tuple[str, str], ...] = ()
 
 
 LIBRARIES = {
     "blackjax": Suite(ignore=("tests/test_benchmarks.py",), why="timings"),
+    "brainevent": Suite(("brainevent",)),
+    "brainstate": Suite(("brainstate",)),
     "brax": Suite(("brax",)),
     "coordax": Suite(("coordax",)),
     "dynamax": Suite(("dynamax",)),
     "flax": Suite(("tests/linen", "tests/nnx", "tests/core")),
+    "keras": Suite(
+        ("keras",), ("keras/src/backend/torch",), "another backend", (("KERAS_BACKEND", "jax"),)
+    ),
     "numpyro": Suite(("test",)),
+    "saiunit": Suite(("saiunit",)),
+    "tensorly": Suite(("tensorly",), environment=(("TENSORLY_BACKEND", "jax"),)),
 }
 
 
@@ -131,6 +140,7 @@ def outcomes(
     command += [f"--timeout={limits.timeout}", *(f"--ignore={path}" for path in suite.ignore)]
     command += ["-k", words] if words else []
     env = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(HERE)}
+    env |= dict(suite.environment)
     env |= {RECORD: f"{limits.wall} {limits.every} {record}"}
     # A test that hangs in machine code heeds neither limit; imports may take three minutes.
     last = limits.wall + limits.timeout + 180

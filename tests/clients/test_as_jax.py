@@ -173,7 +173,41 @@ def test_private_modules(tmp_path):
             "assert f(jax.typeof(jnp.ones(2)).sharding, 'f') is f(None, 'f') is None"
         ),
     ]
+    private += [
+        (  # what the libraries of brainpy, e3x, hamux, jaxadi and oryx fetch
+            "from jax._src.core import is_constant_dim as f; from jax import export; "
+            "assert f(3) and not f(export.symbolic_shape('b')[0]) and not f(2.5)"
+        ),
+        (
+            "from jax._src.core import JaxprEqnContext, CallPrimitive, call_p, closed_call_p; "
+            "from jax._src.sharding_impls import UNSPECIFIED, UnspecifiedValue; "
+            "assert isinstance(UNSPECIFIED, UnspecifiedValue) and JaxprEqnContext(None, True); "
+            "assert jax.jit(jnp.sin, in_shardings=UNSPECIFIED)(0.0) == 0"
+        ),
+        (
+            "from jax._src.interpreters.batching import make_iota, to_elt, BatchTrace; "
+            "assert make_iota(3).tolist() == [0, 1, 2] and to_elt(None, None, 5, None) == 5"
+        ),
+        (
+            "from jax._src.numpy.reductions import _reduction_dims as f; x = jnp.ones((2, 3)); "
+            "assert f(x, None) == ((0, 1), (0, 1)) and f(x, -1) == ((1,), (1,)); "
+            "assert f(x, ('i', 0)) == ((0,), (0, 'i'))"
+        ),
+        (
+            "from jax._src.nn.initializers import _complex_uniform as u, zeros; "
+            "from jax._src.nn.initializers import _complex_truncated_normal as t; "
+            "k = jax.random.key(0); assert abs(u(k, (9,), 'complex64')).max() < 2 ** 0.5; "
+            "assert abs(t(k, 0.5, [9], 'complex64')).max() < 0.5"
+        ),
+        "import jax._src as s; assert jax._src is s and s.stages.Lowered is jax.stages.Lowered",
+        "from jax.experimental import jax2tf; from jax.extend import sharding",
+        (
+            "from jax.experimental.pallas.ops.tpu.splash_attention import ("
+            "splash_attention_kernel, splash_attention_mask)"
+        ),
+    ]
     fails = [
+        "from jax.experimental.jax2tf import convert",
         "from jax._src.util import safe_zip as f; f([1], [2, 3])",
         "from jax._src.public_test_util import check_close as f; f([1.0], [1.1], rtol=1e-3)",
         "from jax._src.numpy.util import check_arraylike as f; f('g', [1])",
@@ -189,6 +223,7 @@ def test_private_modules(tmp_path):
     for text, part in zip(
         texts,
         (
+            "no jax.experimental.jax2tf.convert: TensorFlow reads what XLA is given",
             "lengths [1, 2]",
             "Not equal to tolerance",
             "list",
@@ -345,3 +380,10 @@ def test_modules_that_few_know(tmp_path):
     found, wanted = (results(program, tmp_path, under) for under in ("fnarray", "jax"))
     assert len(found) > 50
     assert differences(found, wanted, rtol=2e-5, atol=1e-6) == []
+
+
+def test_states(tmp_path):
+    """Inputs that a trace adds as it goes are the graph's last; calls by a primitive are calls."""
+    program = HERE / "states.py"
+    found, wanted = (results(program, tmp_path, under) for under in ("fnarray", "jax"))
+    assert differences(found, wanted, rtol=1e-6, atol=1e-6) == []

@@ -130,3 +130,14 @@ def test_equal_compares_keys():
     other = fnp.roll(keys, 1).at[2].set(keys[2])
     for f in (fnp.equal, fnarray.jit(fnp.equal), lambda a, b: ~fnp.not_equal(a, b)):
         np.testing.assert_array_equal(f(keys, other), [False, False, True, False])
+
+
+@pytest.mark.parametrize("random", [fnarray.random, jax.random], ids=["fnarray", "jax"])
+def test_keys_are_deleted_as_arrays_are(random):
+    """Keys that were deleted, or donated, say so, and cannot be read."""
+    key = random.key(1)
+    assert not key.is_deleted()
+    key.delete()
+    assert key.is_deleted()
+    with pytest.raises(RuntimeError, match="deleted"):
+        np.asarray(random.key_data(key))

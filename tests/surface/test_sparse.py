@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -400,6 +402,27 @@ def test_matrices(name):
         mat @ mat.T
     with pytest.raises(ValueError, match="two axes"):
         ours.fromdense(VALUES["T"])
+
+
+@pytest.mark.parametrize("kind", ["coo", "csr"])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_primitives_of_matrices(kind, transpose):
+    """Bound with a matrix's parts they are its products and conversions, under all transforms."""
+    A, v, w, K = (VALUES[k] for k in "AvwK")
+    fromdense, todense, matvec, matmat = (
+        getattr(sparse, f"{kind}_{n}_p") for n in ("fromdense", "todense", "matvec", "matmat")
+    )
+    parts = fromdense.bind(A, nse=int((A != 0).sum()), index_dtype=np.dtype("int32"))
+    said = {"spinfo": sparse.COO.fromdense(A)._info} if kind == "coo" else {"shape": A.shape}
+    np.testing.assert_array_equal(todense.bind(*parts, **said), A)
+    M, x, B = (A.T, w, K[:4]) if transpose else (A, v, K)
+    vector = functools.partial(matvec.bind, **said, transpose=transpose)
+    np.testing.assert_allclose(fnarray.jit(vector)(*parts, x), M @ x, rtol=1e-5)
+    matrix = functools.partial(matmat.bind, **said, transpose=transpose)
+    np.testing.assert_allclose(matrix(*parts, B), M @ B, rtol=1e-5)
+    slope = fnarray.grad(lambda *xs: vector(*xs).sum())(*parts, x)
+    every = np.broadcast_to(x[:, None] if transpose else x, A.shape)
+    np.testing.assert_allclose(slope, every[A != 0], rtol=1e-5)
 
 
 def test_functions_of_matrices():

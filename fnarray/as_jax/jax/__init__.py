@@ -27,7 +27,7 @@ _STATES = (
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    if _home(f"jax.{name}") is not None and not name.startswith("_"):
+    if _home(f"jax.{name}") is not None and (name == "_src" or not name.startswith("_")):
         return import_module(f"jax.{name}")
     if name in _STATES:
         return _settings.state(name)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,11 +16,11 @@ from fnarray.api.tracing import ensure_compile_time_eval as ensure_compile_time_
 from fnarray.core.avals import OverlayAval
 from fnarray.core.avals import ShapedArray as ShapedArray
 from fnarray.core.dims import called
-from fnarray.core.graph import Graph, eval_graph
 from fnarray.core.trace import Tracer as Tracer
-from fnarray.core.trace import bind, within
+from fnarray.core.trace import within
 from fnarray.errors import ConcretizationTypeError as ConcretizationTypeError
 from fnarray.extend import core as _extended
+from fnarray.extend._graphs import eval_jaxpr as eval_jaxpr
 from fnarray.extend._interpreters import UserTrace as Trace  # noqa: F401
 from fnarray.extend.core import Jaxpr as Jaxpr
 from fnarray.extend.core import Literal, Var
@@ -38,13 +37,6 @@ class AbstractValue(ABC):  # noqa: B024 - only a place to register
 
 AbstractValue.register(ShapedArray)
 AbstractValue.register(OverlayAval)
-
-
-def eval_jaxpr(
-    jaxpr: Graph, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
-) -> list[Any]:
-    """Run a graph on constants and arguments; return the list of its results."""
-    return eval_graph(jaxpr, consts, args, bind)
 
 
 @contextmanager

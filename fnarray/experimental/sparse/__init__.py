@@ -16,6 +16,7 @@ from ._convolution import *
 from ._derivatives import *
 from ._linear import *
 from ._matrices import *
+from ._primitives import *
 from ._random import *
 from ._shape import *
 from ._sparsify import sparsify as sparsify
@@ -30,8 +31,10 @@ __all__ = [  # noqa: F405
     "bcoo_reshape", "bcoo_rev", "bcoo_slice", "bcoo_sort_indices", "bcoo_squeeze",
     "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose", "bcoo_update_layout",
     "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general", "bcsr_extract",
-    "bcsr_fromdense", "bcsr_sum_duplicates", "bcsr_todense", "coo_fromdense", "coo_matmat",
-    "coo_matvec", "coo_todense", "csr_fromdense", "csr_matmat", "csr_matvec", "csr_todense",
+    "bcsr_fromdense", "bcsr_sum_duplicates", "bcsr_todense", "coo_fromdense", "coo_fromdense_p",
+    "coo_matmat", "coo_matmat_p", "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p",
+    "csr_fromdense", "csr_fromdense_p", "csr_matmat", "csr_matmat_p", "csr_matvec", "csr_matvec_p",
+    "csr_todense", "csr_todense_p",
     "empty", "eye", "grad", "jacfwd", "jacobian", "jacrev", "random_bcoo", "sparsify",
     "todense", "value_and_grad",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from ...core.lazy import absent as _absent
 from ...errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ...errors import JaxprTypeError as JaxprTypeError
 from .. import _aliases as _aliases
+from .._calls import CallPrimitive as CallPrimitive
 from .._graphs import ClosedJaxpr as ClosedJaxpr
 from .._graphs import DebugInfo as DebugInfo
 from .._graphs import DropVar as DropVar
@@ -45,6 +46,5 @@ __getattr__ = _absent(
     __name__,
     {
         "effects are in the order of the program: no aval stands for a token": "AbstractToken",
-        "a call is the primitive of fnarray.jit: see primitives.call_p": "CallPrimitive",
     },
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
+from fnarray.core.dims import is_symbolic_dim as is_symbolic_dim
 from fnarray.core.trace import state as _state
 from fnarray.extend._interpreters import EvalTrace as EvalTrace
 from fnarray.extend._interpreters import eval_trace as eval_trace
+from fnarray.extend.core import CallPrimitive as CallPrimitive
 from fnarray.extend.core import ClosedJaxpr as ClosedJaxpr
 from fnarray.extend.core import DropVar as DropVar
 from fnarray.extend.core import JaxprEqn as JaxprEqn
@@ -22,6 +25,8 @@ from fnarray.extend.core import set_current_trace as set_current_trace
 from fnarray.extend.core import take_current_trace as take_current_trace
 from fnarray.extend.core import unmapped_aval as unmapped_aval
 from fnarray.extend.core import valid_jaxtype as valid_jaxtype
+from fnarray.extend.core.primitives import call_p as call_p
+from fnarray.extend.core.primitives import closed_call_p as closed_call_p
 
 from ..core import AbstractValue as AbstractValue
 from ..core import Atom as Atom
@@ -62,6 +67,24 @@ class _TraceContext:
 
 
 trace_ctx = _TraceContext()
+
+
+class JaxprEqnContext:
+    """The settings that an equation is traced under: equations keep none here."""
+
+    def __init__(self, *settings: Any):
+        del settings
+
+
+def is_constant_dim(d: Any) -> bool:
+    """Say whether a size is a number, not a symbol of an exported program."""
+    if isinstance(d, Tracer) or is_symbolic_dim(d):
+        return False
+    try:
+        operator.index(d)
+    except TypeError:
+        return False
+    return True
 
 
 def full_lower(val: Any) -> Any:

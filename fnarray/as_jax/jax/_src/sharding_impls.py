@@ -8,6 +8,10 @@ from fnarray.api.resharding import named
 from fnarray.sharding import *  # noqa: F403
 from fnarray.sharding import NamedSharding
 
+#: What is said of a sharding of which nothing is said: `jit` takes None for that.
+UNSPECIFIED = None
+UnspecifiedValue = type(None)
+
 
 def canonicalize_sharding(
     sharding: Any, api_name: str, check_mesh_consistency: bool = True

@@ -1,0 +1,1 @@
+"""``jax.experimental.pallas.ops``: kernels that JAX ships for accelerators."""

@@ -1,0 +1,1 @@
+"""``jax.experimental.pallas.ops.tpu``: kernels for TPUs; there are none here."""
