@@ -19,7 +19,7 @@ from .source import Kernel
 #: Kernels of one form, from so many on, of at least so many letters: each argument costs a call
 #: some 20 ns. More of them than that are not worth it.
 _KERNELS: Final = 3
-_LETTERS: Final = 1000
+_LETTERS: Final = 300
 _MOST: Final = 24
 #: A place in an array that is only read, or what is added to an index there; and a constant.
 _NUMBER: Final = re.compile(
