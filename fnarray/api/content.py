@@ -68,7 +68,9 @@ _WRITING: Final = _words(
 )
 _LOAD_GLOBAL: Final = opmap["LOAD_GLOBAL"]
 _EXTENDED_ARG: Final = opmap["EXTENDED_ARG"]
-_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
+_PLAIN: Final = frozenset(
+    map(id, (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented)))
+)
 #: What code may ask of an object that its digest does not say.
 _TOLD_BY_NAME: Final = _words(
     "__dict__ __wrapped__ __name__ __qualname__ __doc__ __module__ __annotations__ __mro__ mro "
@@ -127,6 +129,7 @@ class Content:
     def __init__(self) -> None:
         self.guards = Guards()
         self._hash = sha256()
+        self._words: list[tuple[object, ...]] = []  # said and not yet hashed
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no id is given twice
         self._files: set[str] = set()
@@ -151,11 +154,17 @@ class Content:
 
             if (printing := WATCHED["printing"](np)) is not None:
                 self.guards.add_contents(WATCHED, SETTINGS["printing"], printing)
-        return self._hash.hexdigest()
+        return self._hashed().hexdigest()
 
     def _say(self, *words: object) -> None:
-        # The repr of tuples of text and numbers is injective; joined text is not.
-        self._hash.update(repr(words).encode())
+        self._words.append(words)
+
+    def _hashed(self) -> Any:
+        """Return the hash of all that was said."""
+        # The repr of lists of text and numbers is injective; joined text is not.
+        self._hash.update(repr(self._words).encode())
+        self._words.clear()
+        return self._hash
 
     def add(self, obj: Any) -> None:
         """Add a value.
@@ -166,11 +175,11 @@ class Content:
             It cannot be told by content.
         """
         kind = type(obj)
+        if id(kind) in _PLAIN:  # by identity: a metaclass may say what the hash is
+            self._words.append((kind.__name__, obj))
+            return
         if is_strange(kind):  # its metaclass would be asked who it is
             raise Unproven("an instance of a class whose metaclass answers for it")
-        if kind in _PLAIN:
-            self._say(kind.__name__, obj)
-            return
         if not self._is_new(obj):
             return
         # Types are asked, never the object, whose attributes may be code of the user's.
@@ -228,7 +237,7 @@ class Content:
         if obj.nbytes > _MOST_BYTES:
             raise Unproven("a large array")
         self._say("array", obj.shape, obj.dtype.name, obj.weak_type)
-        self._hash.update(obj.tobytes())
+        self._hashed().update(obj.tobytes())
 
     # ---- functions ----
 

@@ -46,13 +46,14 @@ from ..core.source import boundary, tidy
 from ..core.surgery import says_places
 from ..core.trace import state
 from ..purity.guards import Guards
-from ..runtime import device as devices
+from ..runtime import where
 from ..runtime.dispatch import buffer_of, caller
 from ..runtime.unpack import no_leaves, unpacker
 from .content import tell
 from .recorded import Recorder
 
 if TYPE_CHECKING:
+    from ..runtime.device import Device
     from .stages import Lowered, TracedFunction
 
     class _Options(TypedDict, total=False):
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
         donate_argnums: int | Sequence[int] | None
         donate_argnames: str | Iterable[str] | None
         keep_unused: bool
-        device: devices.Device | None
+        device: Device | None
         backend: str | None
         inline: bool
         effects: Effects | None
@@ -145,7 +146,7 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             self.__fnarray_pure__ = True
         self._options = options
         self._kept = kept_with(fun)
-        self._place = _place_of(options)
+        self._place = where.place_of(options)
         place = () if self._place is None else (self._place,)
         key = "programs", statics, inline, effects, *place
         self._programs = self._kept.table(*key, make=Programs)
@@ -221,15 +222,15 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
-        there = _platform(leaves)  # workers that arguments lie on, if nothing says where else
-        if there and (self._place is None or devices.platform_of([self._place]) is there):
+        # Workers that arguments lie on, if nothing says where else.
+        if there := where.platform_under(leaves, self._place):
             return self._elsewhere(leaves, signature, (there, token, number, *avals), there.caller)
         place = self._where(leaves)
         if place is None and self._place is not None:
             leaves = [x.on_host() if isinstance(x, ArrayElsewhere) else x for x in leaves]
         if place is not None:
             key = place, token, number, *avals
-            return self._elsewhere(leaves, signature, key, _on_gpu(place))
+            return self._elsewhere(leaves, signature, key, where.on_gpu(place))
         key = (token, number, *avals)
         if any(isinstance(x, ArrayPlaced) for x in leaves):
             known = (getattr(x, "_known_as", a) for x, a in zip(leaves, avals, strict=True))
@@ -246,7 +247,7 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
         with admit(self.__wrapped__, "jit", statics=self._split(args, kwargs)[2]):
             return self.__wrapped__(*args, **kwargs)
 
-    def _where(self, leaves: Sequence[Any]) -> devices.Device | None:
+    def _where(self, leaves: Sequence[Any]) -> Device | None:
         """Return the GPU that a call runs on; None for the processor."""
         if self._place is not None:
             return self._place if self._place.platform == "gpu" else None
@@ -256,7 +257,9 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             return gpu.place_of(leaves, fun_text(self.__wrapped__))
         if default.find is None or any(map(stays_on_host, leaves)):
             return None
-        return devices.default_device() if default.find() is not None else None
+        from ..runtime.device import default_device
+
+        return default_device() if default.find() is not None else None
 
     def _elsewhere(
         self, leaves: Sequence[Any], signature: Signature, key: Any, make: Callable[..., Any]
@@ -284,9 +287,9 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             return found
         t = self._traced(signature)
         if captured := [c for c in t.consts if isinstance(c, ArrayElsewhere)]:
-            there = _platform(captured)
+            there = where.platform_under(captured)
             if there is None:
-                return _on_gpu(captured[0].place)(t.closed, t.consts, t.out_spec), t.guards
+                return where.on_gpu(captured[0].place)(t.closed, t.consts, t.out_spec), t.guards
             return there.caller(t.closed, t.consts, t.out_spec), t.guards
         wait = config.first_call == "wait"
         run = caller(t.closed, t.consts, t.out_spec, wait=wait, refs=t.written_refs)
@@ -496,7 +499,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     keep_unused: bool = False,
-    device: devices.Device | None = None,
+    device: Device | None = None,
     backend: str | None = None,
     inline: bool = False,
     effects: Literal["error", "warn", "off"] | None = None,
@@ -562,8 +565,7 @@ def jit(
     if is_generator_function(fun):
         admit(fun, "jit", effects)
         raise TypeError(f"jit: {fun_text(fun)} is a generator function; return a value instead.")
-    if backend is not None:
-        devices.devices(backend)  # raises for one that does not exist
+    where.place_of({"backend": backend})  # raises for one that does not exist
     static = named_arguments(fun, static_argnums, static_argnames, "static")
     donated = named_arguments(fun, donate_argnums, donate_argnames, "donate")
     if both := set(sum(static, ())) & set(sum(donated, ())):
@@ -574,26 +576,3 @@ def jit(
     placed = in_shardings is not None or out_shardings is not None
     kind = PlacedPjitFunction if placed or any(donated) else PjitFunction
     return kind(fun, StaticSpec(*static), donated, inline, effects, options)
-
-
-def _on_gpu(place: devices.Device) -> Callable[..., Any]:
-    """Return what makes calls of programs on a GPU."""
-    from ..runtime import gpu  # asked for by whoever has one
-
-    return functools.partial(gpu.caller, place=place)
-
-
-def _platform(leaves: Sequence[Any]) -> devices.Platform | None:
-    """Return the platform of workers, on which some arrays lie."""
-    for x in leaves:
-        if isinstance(x, ArrayElsewhere) and (placement := getattr(x, "placement", None)):
-            return placement.platform
-    return None
-
-
-def _place_of(options: dict[str, Any]) -> devices.Device | None:
-    """Return the device that options say a function runs on."""
-    if isinstance(options.get("device"), devices.Device):
-        return options["device"]
-    backend = options.get("backend")
-    return None if backend is None else devices.devices(backend)[0]

@@ -17,6 +17,7 @@ import optree
 
 from ..compile.cache import programs
 from ..compile.cache.key import version
+from ..compile.cpu.key import makers
 from ..compile.cpu.program import Program, program_of, run_of
 from ..config import SETTINGS, config
 from ..control.signature import Signature
@@ -99,9 +100,8 @@ class Recorder:
         if sum(x.nbytes for x in captured) > _MOST_BYTES or not _is_plain(t.out_spec):
             return
         versions = tuple((n, version(n)) for n in ("opt_einsum", "scipy") if n in sys.modules)
-        programs.put(
-            self._key, _Record(program, tuple(captured), t.out_avals, t.out_spec, versions)
-        )
+        record = _Record(program, tuple(captured), t.out_avals, t.out_spec, versions)
+        programs.put(self._key, record, makers())
 
 
 def _key(content: Content, fun: Callable[..., Any], signature: Signature) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+import time
 import types
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from importlib.util import resolve_name
-from typing import Any
+from typing import Any, Final
 
 from .keep import forget_all
+from .uncollected import importing
 
+#: When this process came to load the package: what changed since may not be what it runs.
+BEGUN: Final = time.time_ns()
 #: What imports run in: set by `core.trace`, since a first use may fall inside of a trace, of which
 #: the arrays that a module makes are no part.
 outside: list[Callable[[], AbstractContextManager[Any]]] = [nullcontext]
@@ -76,7 +80,7 @@ class Surface(types.ModuleType):
 
 def load(module: str, package: str | None = None) -> Any:
     """Import a module by name, outside of any trace in progress."""
-    with outside[-1]():
+    with outside[-1](), importing():
         return import_module(module, package)
 
 

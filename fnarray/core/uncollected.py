@@ -34,6 +34,20 @@ def uncollected() -> Generator[None, None, None]:
                 gc.enable()
 
 
+@contextmanager
+def importing() -> Generator[None, None, None]:
+    """Keep the collector from running, and count all there is as old: what modules make stays.
+
+    Where a program was found on disk, a look at what was imported on the way took 4 of 16 ms. Each
+    module is imported once, so that what others drop meanwhile is found by a later full collection.
+    """
+    with uncollected():
+        yield
+    if gc.isenabled() and not gc.get_freeze_count():  # or the user's would be thawed
+        gc.freeze()
+        gc.unfreeze()  # among the oldest, whatever they were
+
+
 def _alone() -> None:
     """Set the collector going in a child that was forked while another thread was at it."""
     global _lock

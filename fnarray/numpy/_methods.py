@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from .. import numpy
-from ..api.arrays import device_put
 from ..core.apart import another
 from ..core.array import Array, ArrayElsewhere, asarray
 from ..core.dtypes import bool_, canonicalize_dtype, is_complex, uint8
@@ -22,6 +21,7 @@ from ..ops.parts import complex as lax_complex
 from ..ops.parts import imag, real
 from ..ops.shape import reshape, transpose
 from ..ops.slicing import concatenate, rev
+from ..runtime import where as where  # and so where values are that are nowhere yet
 from . import _ufuncs as u
 from ._at import IndexUpdateHelper
 from ._indexing import getitem
@@ -191,6 +191,8 @@ def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:
 
 def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
     """Return the array on a device."""
+    from ..api.arrays import device_put  # an import that few need
+
     return device_put(self, device)
 
 

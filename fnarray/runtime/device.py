@@ -6,7 +6,6 @@ import platform as machine
 from collections.abc import Callable
 from enum import Enum, auto
 from functools import cache
-from pathlib import Path
 from typing import Any, Protocol
 
 from ..config import config
@@ -14,7 +13,7 @@ from ..core import hooks
 from ..core.array import default
 from ..core.frozen import frozen
 from ..core.logs import Log
-from ..threads.cores import available_cores
+from ..threads.cores import available_cores, has_driver
 
 #: How many CPU devices there are where no setting says; another number where JAX is stood in for.
 default_count: Callable[[], int] = available_cores
@@ -206,15 +205,7 @@ def processor() -> Device:
     return _device(0)
 
 
-#: What a driver of NVIDIA's leaves on a machine: Linux's, and that of Linux within Windows.
-_DRIVERS = ("/dev/nvidiactl", "/dev/dxg")
 _NAMES = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
-
-
-@cache
-def has_driver() -> bool:
-    """Whether the machine has a driver of a GPU; nothing is loaded to know it."""
-    return any(Path(p).exists() for p in _DRIVERS)
 
 
 def allowed() -> tuple[str, ...]:

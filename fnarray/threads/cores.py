@@ -1,8 +1,9 @@
-"""How many cores the process may use."""
+"""What the machine has: cores that the process may use, and drivers of GPUs."""
 
 from __future__ import annotations
 
 import os
+from functools import cache
 
 
 def available_cores() -> int:
@@ -19,3 +20,13 @@ def available_cores() -> int:
     except (OSError, ValueError):
         return cores
     return cores
+
+
+#: What a driver of NVIDIA's leaves on a machine: Linux's, and that of Linux within Windows.
+_DRIVERS = ("/dev/nvidiactl", "/dev/dxg")
+
+
+@cache
+def has_driver() -> bool:
+    """Whether the machine has a driver of a GPU; nothing is loaded to know it."""
+    return any(os.access(path, os.F_OK) for path in _DRIVERS)

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import errno
 import os
+import pickle
 import re
 import resource
 import subprocess
@@ -276,15 +277,72 @@ def test_programs_round_trip(record):
 
 def test_program_whose_class_is_gone_is_a_miss():
     """A record that no longer unpickles is a miss."""
-    store.put(keys.program_name("key", programs.sources()), b"\x80\x04cno_such_module\nGone\n.")
+    names = programs._loaded(())
+    held = names, programs._contents(names), b"\x80\x04cno_such_module\nGone\n."
+    store.put(keys.program_name("key", programs._PLACE), pickle.dumps(held))
     assert programs.get("key") is None
 
 
-def test_program_dies_with_the_code_that_wrote_it(monkeypatch):
-    """An edit of the package's own sources makes every program unknown."""
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Stand in for the package: a folder of which ``used.py`` is loaded, long after it was made."""
+    monkeypatch.setattr(programs, "_PLACE", str(tmp_path / "package"))
+    monkeypatch.setattr(programs, "_loaded", lambda more: ("used.py", *more))
+    monkeypatch.setattr(programs, "BEGUN", time.time_ns() + 100_000_000_000)
+    (tmp_path / "package").mkdir()
+    for name in ("used", "idle", "maker"):
+        (tmp_path / f"package/{name}.py").write_text(f"{name} = 1")
+    restart()
+    yield tmp_path / "package"
+    restart()
+
+
+def restart():
+    """Forget what this process knows of sources, as the next one would not know it."""
+    programs._looked_at.clear()
+    programs._contents.cache_clear()
+
+
+def test_program_dies_with_the_code_that_wrote_it(package):
+    """An edit of what was loaded, or of what made its kernels, ends a program; no other does."""
+    programs.put("key", 1, ["maker.py"])
+    for name, lives in (("idle", True), ("used", False), ("maker", False)):
+        path = package / f"{name}.py"
+        text = path.read_text()
+        path.write_text(text + "0")
+        restart()
+        assert (programs.get("key") == 1) is lives, name
+        path.write_text(text)
+        restart()
+        assert programs.get("key") == 1, "the contents count, not when they were written"
+    (package / "used.py").unlink()
+    restart()
+    assert programs.get("key") is None
+
+
+def test_contents_in_place_of_others_are_seen(package):
+    """A file of the same size and time of modification, put in the place of another, is another."""
     programs.put("key", 1)
-    monkeypatch.setattr(programs, "sources", lambda: "edited")
+    path = package / "used.py"
+    times = path.stat()
+    (package / "other").write_text("used = 2")
+    os.utime(package / "other", ns=(times.st_atime_ns, times.st_mtime_ns))
+    (package / "other").replace(path)
+    restart()
     assert programs.get("key") is None
+
+
+def test_sources_that_changed_since_the_start_keep_no_program(package, monkeypatch):
+    """What a process runs may be older than its files: nothing it makes is said to be of them."""
+    monkeypatch.setattr(programs, "BEGUN", time.time_ns() - 1)
+    programs.put("key", 1)
+    assert programs.get("key") is None
+
+
+def test_what_is_loaded_is_listed():
+    """The sources of a program are the modules of its process, and what it is told of."""
+    names = programs._loaded(["/elsewhere/x.py"])
+    assert {"fnarray/core/store.py", "fnarray/config.py", "/elsewhere/x.py"} <= {*names}
 
 
 def test_unpicklable_record_is_an_error():

@@ -98,6 +98,50 @@ def test_what_layers_give_is_what_a_loop_gives():
         g = g + inside @ w.T
 
 
+def driven(steps: int, fixed: float = 0.0):
+    """Return a wave that is driven by a number of each step, and damped by one of the text."""
+
+    def f(x, v, drive, weights):
+        for t in range(steps):
+            pull = fnp.sin(x) + drive[t] * fnp.cos(fnp.roll(x, 1)) + weights[3 * t + 1] * x
+            v = (0.9 + (fixed or t / 500)) * v + 0.01 * (fnp.roll(x, 1) + fnp.roll(x, -1) - 2 * x)
+            v = v - 0.01 * pull + 0.001 * fnp.exp(-x * x) * fnp.tanh(v) / (1 + x * x)
+            x = x + 0.1 * v / fnp.sqrt(1 + v * v) + 0.001 * weights[3 * t : 3 * t + 3].sum()
+            x = x + 0.01 * fnp.log1p(x * x) - 0.02 * fnp.arctan(v * drive[t])
+        return x, v
+
+    rng = np.random.default_rng(1)
+    return f, tuple(rng.standard_normal(n).astype(np.float32) for n in (50, 50, steps, 3 * steps))
+
+
+def test_steps_that_differ_in_a_place_or_a_number_are_one_kernel():
+    """Twice the steps, each of which reads places and has a number of its own, are no more text."""
+
+    def texts(steps: int) -> tuple[int, int]:
+        f, args = driven(steps)
+        kernels = compile_graph(fa.make_jaxpr(f)(*args)).source.kernels
+        return len(kernels), sum(map(len, {k.source.text for k in kernels}))
+
+    (few, short), (many, long) = texts(24), texts(48)
+    assert many > 1.5 * few > 6
+    assert long < 1.3 * short
+
+
+@pytest.mark.parametrize("fixed", [0.0, 0.05])
+def test_what_such_steps_give_is_what_numpy_gives(fixed):
+    """Each step reads its own places and is given its own numbers."""
+    f, args = driven(24, fixed)
+    x, v, drive, weights = (a.astype(np.float64) for a in args)
+    for t in range(24):
+        pull = np.sin(x) + drive[t] * np.cos(np.roll(x, 1)) + weights[3 * t + 1] * x
+        v = (0.9 + (fixed or t / 500)) * v + 0.01 * (np.roll(x, 1) + np.roll(x, -1) - 2 * x)
+        v = v - 0.01 * pull + 0.001 * np.exp(-x * x) * np.tanh(v) / (1 + x * x)
+        x = x + 0.1 * v / np.sqrt(1 + v * v) + 0.001 * weights[3 * t : 3 * t + 3].sum()
+        x = x + 0.01 * np.log1p(x * x) - 0.02 * np.arctan(v * drive[t])
+    for got, want in zip(fa.jit(f)(*args), (x, v), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 def newton(turns: int):
     """Return Newton's method for the least place of a valley, its turns written out."""
 

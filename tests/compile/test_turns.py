@@ -123,6 +123,22 @@ def test_loops_around_loops_stay():
     assert len(re.findall(r"!llvm\.loop", text.partition("!0 =")[0])) == 2
 
 
+@pytest.mark.parametrize(
+    ("count", "outer", "stays"),
+    [(20, "6", True), (20, "n", False), (3, "6", False)],
+)
+def test_nests_of_few_turns_stay_in_long_kernels(count, outer, stays, capfd):
+    """Where there are many they are met once each, however they nest: their code has one turn."""
+    nest = "        for j in range(3):\n            out[u(3 * i + 2 * j)] = (x[u(2 * j)] * y[{}])\n"
+    loops = f"    for i in range({outer}):\n".join(["", *[nest.format(k) for k in range(count)]])
+    text = "def kernel(x, y, out, n):\n" + loops
+    own = kernel.lower("k", KernelSource(text, SIGNATURE), 512)
+    assert ("unroll.disable" in own) is stays
+    code = machine.assembly(own)
+    assert len(re.findall("mulss", code)) <= 3 * count or not stays
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_recurrence_of_least_values_stays_a_loop():
     """In a sequential kernel, where LLVM would write it out with jumps that data decide."""
     body, size, _ = BODIES["least so far"]

@@ -1,24 +1,34 @@
 """Programs by key: which kernels to load and the driver that calls them, without a trace.
 
 The key stands for a function's code, captured constants, argument types and transforms; the
-versions and the package's own sources are added here, so that a record never outlives the
-code that wrote it.
+versions are added here. A record lists the package's own sources that had a part in it, those that
+its process had loaded, and what they held: it never outlives the code that wrote it.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import pickle
+import struct
+import sys
 import time
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final
 
+from ...core.lazy import BEGUN
 from ...core.logs import Log
 from . import key as keys
 from . import store
 
 __all__ = ["get", "put"]
 
-_PACKAGES: Final = ("fnarray", "fnarray_kernels")
+Names = tuple[str, ...]
+_PACKAGES: Final = frozenset({"fnarray", "fnarray_kernels"})
+#: Where names of sources begin: the folder that holds the package.
+_PLACE: Final = str(Path(__file__).parents[3])
 #: A file that changed so lately may change again within one tick of the file system's clock.
 _SETTLED: Final = 2_000_000_000
 
@@ -27,38 +37,99 @@ _log: Final = Log("fnarray.compile")
 
 def get(key: str) -> Any | None:
     """Return the record put under `key`, or None."""
-    payload = store.get(keys.program_name(key, sources()))
+    payload = store.get(keys.program_name(key, _PLACE))
     if payload is None:
         return None
     try:
-        return pickle.loads(payload)
+        names, contents, record = pickle.loads(payload)
+        # The record last: its classes are those of the sources.
+        return pickle.loads(record) if _contents(names) == contents else None
     except Exception as error:  # a class named in the record may be gone
         _log.debug("program %s cannot be read: %r", key, error)
         return None
 
 
-def put(key: str, record: object) -> None:
-    """Keep a picklable record under `key`.
+def put(key: str, record: object, made_by: Iterable[str] = ()) -> None:
+    """Keep a picklable record under `key`, where its sources are what this process runs.
+
+    Parameters
+    ----------
+    made_by : iterable of str
+        Sources that need not be loaded for it, as of a compiler whose work was there already.
 
     Raises
     ------
     pickle.PicklingError, TypeError, AttributeError
         The record cannot be pickled.
     """
-    store.put(
-        keys.program_name(key, sources()), pickle.dumps(record, protocol=pickle.HIGHEST_PROTOCOL)
-    )
+    packed = pickle.dumps(record, protocol=pickle.HIGHEST_PROTOCOL)
+    names = _loaded(made_by)
+    if names is None:
+        return
+    contents = _contents(names)
+    # Looked at again, and after they were read: one may have changed since it was loaded.
+    if contents is None or _status(names, {})[1] + _SETTLED > BEGUN:
+        return
+    payload = pickle.dumps((names, contents, packed), protocol=pickle.HIGHEST_PROTOCOL)
+    store.put(keys.program_name(key, _PLACE), payload)
+
+
+def _loaded(more: Iterable[str]) -> Names | None:
+    """Name the sources that had a part in what this process makes; None where some are no files.
+
+    What is not loaded cannot have had one: with the same sources, another process would load the
+    same of them. They are a third of all.
+    """
+    paths = set(more)
+    for name, module in tuple(sys.modules.items()):
+        if name.partition(".")[0] in _PACKAGES:
+            spec = getattr(module, "__spec__", None)
+            if spec is None:  # another one's code has made it
+                continue
+            if not str(spec.origin).endswith(".py"):
+                return None
+            paths.add(spec.origin)
+    start = _PLACE + os.sep
+    return tuple(sorted(path.removeprefix(start) for path in paths))
 
 
 @functools.cache
-def sources() -> str:
-    """Return the hash of the package's sources: read, or known from an earlier reading of them."""
-    status, latest = keys.status(*_PACKAGES)
-    entry = f"f_{status[:32]}"
-    known = store.get(entry)
-    if known is not None:
-        return known.decode()
-    found = " ".join(map(keys.fingerprint, _PACKAGES))
-    if time.time_ns() - latest > _SETTLED and keys.status(*_PACKAGES)[0] == status:
-        store.put(entry, found.encode())
+def _contents(names: Names) -> str | None:
+    """Return the hash of sources: read, or known from an earlier reading; None if one is gone."""
+    try:
+        status, latest = _status(names, _looked_at)
+        entry = f"f_{status[:32]}"
+        known = store.get(entry)
+        if known is not None:
+            return known.decode()
+        found = keys.hashed(Path(_PLACE, name) for name in names)
+        if time.time_ns() - latest > _SETTLED and _status(names, {})[0] == status:
+            store.put(entry, found.encode())
+    except OSError:
+        return None
     return found
+
+
+_looked_at: Final[dict[str, tuple[int, int, int, int]]] = {}
+
+
+def _status(
+    names: Sequence[str], looked_at: dict[str, tuple[int, int, int, int]]
+) -> tuple[str, int]:
+    """Return a hash of what the system knows of sources, and when the last changed.
+
+    Where it is the same the contents are: whatever writes to a file, or puts another in its place,
+    sets the time of its last change of status, which a copy cannot keep.
+    """
+    folder = os.open(_PLACE, os.O_RDONLY)  # from where paths are short
+    try:
+        for name in names:
+            if name not in looked_at:
+                s = os.stat(name, dir_fd=folder)
+                looked_at[name] = s.st_dev, s.st_ino, s.st_size, s.st_ctime_ns
+    finally:
+        os.close(folder)
+    numbers = [number for name in names for number in looked_at[name]]
+    known = sha256("\n".join(names).encode())
+    known.update(struct.pack(f"<{len(numbers)}Q", *numbers))
+    return known.hexdigest(), max(numbers[3::4], default=0)

@@ -27,7 +27,7 @@ __all__ = [
     "machine",
     "object_name",
     "program_name",
-    "status",
+    "sources",
     "version",
     "versions",
 ]
@@ -64,9 +64,9 @@ def _code(text: str) -> str:
     return "\n".join(x for x in text.splitlines() if not x.lstrip().startswith("#"))
 
 
-def program_name(key: str, sources: str) -> str:
-    """Name a program ``p_<32 hex digits>``; any change to the package gives a new name."""
-    return "p_" + sha256(repr((machine(), key, sources)).encode()).hexdigest()[:32]
+def program_name(key: str, place: str) -> str:
+    """Name a program ``p_<32 hex digits>``, and the place of the package that keeps it."""
+    return "p_" + sha256(repr((machine(), key, place)).encode()).hexdigest()[:32]
 
 
 def object_name(text: str) -> str:
@@ -162,7 +162,7 @@ def _stated(text: str) -> str | None:
 def fingerprint(package: str) -> str:
     """Hash the sources of an installed package; contents, since times lie in copies."""
     digest = sha256()
-    for name, path in _sources(package):
+    for name, path in sources(package):
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - 350 files
             text = file.read()
         digest.update(f"{name} {len(text)}\n".encode())
@@ -170,23 +170,7 @@ def fingerprint(package: str) -> str:
     return digest.hexdigest()
 
 
-def status(*packages: str) -> tuple[str, int]:
-    """Return a hash of what the system knows of packages' sources, and when the last changed.
-
-    Where it is the same the contents are: whatever writes to a file, or puts another in its place,
-    sets the time of its last change of status, which a copy cannot keep. 2 ms in place of 11.
-    """
-    names: list[str] = []
-    numbers: list[int] = []
-    for entry in (e for package in packages for root in _roots(package) for e in _below(root)):
-        s = entry.stat()
-        # In whatever order the system lists them: another one costs a reading.
-        names.append(entry.path)
-        numbers += (s.st_dev, s.st_ino, s.st_size, s.st_ctime_ns)
-    return sha256(repr((names, numbers)).encode()).hexdigest(), max(numbers[3::4], default=0)
-
-
-def _sources(package: str) -> list[tuple[str, str]]:
+def sources(package: str) -> list[tuple[str, str]]:
     """List the sources of an installed package: names below its folder, in order, and paths."""
     return sorted((e.path[len(root) :], e.path) for root in _roots(package) for e in _below(root))
 

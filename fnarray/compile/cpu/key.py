@@ -32,14 +32,24 @@ def key() -> keys.Key:
     return (*_standing(), config.compiler)
 
 
-@functools.cache
-def _standing() -> keys.Key:
+def compilers() -> list[Path]:
+    """List the sources that make machine code of texts."""
     here = Path(__file__).parent
     own = (here / f"{name}.py" for name in _COMPILERS)
+    return [*own, *sorted((here / "native").glob("*.py"))]
+
+
+def makers() -> list[str]:
+    """List all sources that the names of kernels stand for."""
+    return [path for _, path in keys.sources("fnarray_kernels")] + [str(p) for p in compilers()]
+
+
+@functools.cache
+def _standing() -> keys.Key:
     return (
         "cpu",
         OPTIONS,
         *keys.machine(),
         keys.fingerprint("fnarray_kernels"),
-        keys.hashed([*own, *sorted((here / "native").glob("*.py"))]),
+        keys.hashed(compilers()),
     )

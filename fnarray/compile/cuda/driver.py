@@ -23,6 +23,10 @@ class _Driver(Driver):
         super()._step(node)
         self.lines[-2] = f"# {node.eqn.primitive.name} ({who(node)})"
 
+    def _emitted(self) -> list[Kernel]:
+        """Return nothing: what a region is launched as is emitted with its launches."""
+        return []
+
     def _kernel(self, number: int, region: Region) -> None:
         launches: Sequence[Launch] = self.kernel(region, self.plan)
         self._make_room(region)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class Driver:
         self.kernel = kernel
         self.names: dict[Var, str] = {}
         self.lines: list[str] = []
+        self.emitted: Iterator[Kernel] = iter(())
         self.kernels: list[Kernel] = []
         self.steps: list[Node] = []
         self.constants: list[Any] = []
@@ -52,6 +53,7 @@ class Driver:
         inputs = self.plan.block.inputs
         self.names.update((var, f"a{k}") for k, var in enumerate(inputs))
         params = ", ".join(self.names[v] for v in inputs)
+        self.emitted = iter(self._emitted())
         for number, region in enumerate(self.plan.regions):
             if region.view:
                 self._view(region)
@@ -70,6 +72,16 @@ class Driver:
         return Source(
             text, tuple(self.kernels), tuple(self.steps), tuple(self.constants), allocated
         )
+
+    def _emitted(self) -> list[Kernel]:
+        """Return the kernels, in order."""
+        regions = (r for r in self.plan.regions if not r.view and r.step is None)
+        kernels = [self.kernel(region, self.plan) for region in regions]
+        if len(kernels) < 3:
+            return kernels
+        from .alike import alike  # which most programs have no need of
+
+        return alike(kernels)
 
     def _constant(self, value: Any) -> str:
         """Return the name of a value the driver's namespace holds."""
@@ -151,7 +163,7 @@ class Driver:
         self.lines.append(f"{made} = {name}.reshape({var.aval.shape})")
 
     def _kernel(self, number: int, region: Region) -> None:
-        kernel: Kernel = self.kernel(region, self.plan)
+        kernel = next(self.emitted)
         self._make_room(region)
         called = (*kernel.inputs, *kernel.outputs)
         arrays = [self.names[v] for v in called]

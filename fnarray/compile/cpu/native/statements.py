@@ -16,7 +16,9 @@ from .turns import (
     apart,
     at_once,
     is_heavy,
+    is_seldom,
     is_vector,
+    nest_order,
     order_of,
     order_of_part,
     parted,
@@ -53,7 +55,7 @@ class Statements(Expressions):
         super().__init__(module, text)
         self.returns: Any = None
         self.own = False
-        self._loops: list[tuple[str, str]] = []
+        self._loops: list[tuple[str, str, int | None]] = []
         self._left: set[str] = set()
         self._owned: list[str] = []
         self._depth = 0
@@ -232,7 +234,7 @@ class Statements(Expressions):
         at = counter
         if step is not None:
             at = self.new(f"add nsw i64 {self.new(f'mul nsw i64 {counter}, {step}')}, {start}")
-        self._loops.append((following, end))
+        self._loops.append((following, end, size))
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
         before = self._stay
@@ -273,11 +275,8 @@ class Statements(Expressions):
     ) -> tuple[str, int]:
         """Return what ends a recurrence's loop, from 0 if `whole`; its turns, if one vector."""
         if holds_loops(node):
-            # Functions of what is left by vectors take as long as the rest (30 bodies that attract
-            # each other: 194 us and 108). Two blocks of a sum written out took LLVM 200 ms.
-            if size is not None and size > SHORT and "vm." in ast.unparse(node):
-                return self.module.loop("tail"), 0
-            return "" if whole else self.module.loop("loop"), 0
+            order = nest_order(node, size, whole=whole)
+            return self.module.loop(order) if order else "", 0
         slots = self.text.slots
         free = apart(node, slots, self.text.aliased)
         if whole and free and size is not None and at_once(node, size, self.module):
@@ -334,8 +333,10 @@ class Statements(Expressions):
         else:
             order = order_of(node, self.text.slots, self.module, size) if step is None else None
             few = step is None and is_vector(node, self.text.slots, self.module, size)
-            if order is None and size is not None and size > SHORT:
-                order = "loop"  # or LLVM writes out scalars: a maximum of 24 took 460 cycles
+            if order is None and size is not None:
+                around = (turns for *_, turns in self._loops)
+                if size > SHORT or (not few and is_seldom(size, around, self.module)):
+                    order = "loop"  # or LLVM writes out scalars: a maximum of 24 took 460 cycles
         told = order is not None and order != "adds"
         self._stay += told or size is None or size >= self.module.lanes
         # What surrounds sums of rows needs LLVM's passes (logistic regression: 16 us, 19 without).
@@ -363,7 +364,7 @@ class Statements(Expressions):
         else:
             self.fork(test, body, end)
         self.begin(body)
-        self._loops.append((head, end))
+        self._loops.append((head, end, None))
         if self.inner(node.body):
             self.go(head)
         self._loops.pop()
