@@ -278,7 +278,8 @@ class GraphTrace(Trace):
 
     def __init__(self, name: str):
         super().__init__(name)
-        self.eqns, self.added = list[Eqn](), list[Var]()
+        self.eqns: list[Eqn] = []
+        self.added: list[Var] = []
         self.lifted = frozenset[int]() if self.parent is None else self.parent.outside
         self.constvars: dict[int, tuple[Var, Any]] = {}
         # Values of the Refs of outside, where whoever traces can take them and give them back.
@@ -364,11 +365,10 @@ class GraphTrace(Trace):
     def close(self, invars: Sequence[Var], outs: Sequence[Any]) -> ClosedGraph:
         """Return the graph of what was recorded, with ``outs`` as its results."""
         outvars = tuple(map(self.atom, outs))
-        pairs = list(self.constvars.values())
-        graph = Graph(
-            tuple(v for v, _ in pairs), (*invars, *self.added), tuple(self.eqns), outvars, self.name
-        )
-        return ClosedGraph(graph, tuple(value for _, (value, _) in pairs))
+        constvars, consts = tuple(zip(*self.constvars.values(), strict=True)) or ((), ())
+        ins = (*invars, *self.added)
+        graph = Graph(constvars, ins, tuple(self.eqns), outvars, self.name)
+        return ClosedGraph(graph, tuple(value for _, value in consts))
 
 
 def check_alive(tracer: Tracer) -> None:
