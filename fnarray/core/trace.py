@@ -368,7 +368,7 @@ class GraphTrace(Trace):
         constvars, consts = tuple(zip(*self.constvars.values(), strict=True)) or ((), ())
         ins = (*invars, *self.added)
         graph = Graph(constvars, ins, tuple(self.eqns), outvars, self.name)
-        return ClosedGraph(graph, tuple(value for _, value in consts))
+        return ClosedGraph(graph, tuple(value for value, _ in consts))
 
 
 def check_alive(tracer: Tracer) -> None:
