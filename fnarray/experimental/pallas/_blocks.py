@@ -132,7 +132,18 @@ def memory(space: Any, shape: Sequence[int], dtype: Any) -> MemoryRef:
     return MemoryRef(ShapedArray(tuple(map(int, shape)), dtype), space)
 
 
-class MemorySpace(enum.Enum):
+class Spaces(enum.Enum):
+    """Kinds of memory, each of which is called for memory in it."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
+        """Return what asks for memory of a shape and dtype."""
+        return memory(self, shape, dtype)
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class MemorySpace(Spaces):
     """Kinds of memory. They are names: there is one memory, the host's."""
 
     ANY = "any"
@@ -141,13 +152,6 @@ class MemorySpace(enum.Enum):
     INDEX = "index"
     KEY = "key"
     HOST = "host"
-
-    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
-        """Return what asks for memory of a shape and dtype."""
-        return memory(self, shape, dtype)
-
-    def __str__(self) -> str:
-        return self.value
 
 
 ANY = MemorySpace.ANY

@@ -22,7 +22,7 @@ from ...core.array import Array
 from ...core.lazy import absent as _absent
 from ...core.ref import new_ref
 from ._blocks import HOST as HOST
-from ._blocks import GridSpec, MemoryRef, memory, no_block_spec, spec_of
+from ._blocks import GridSpec, MemoryRef, Spaces, memory, no_block_spec, spec_of
 from ._grid import program_id, run_grid, window_of
 from ._inside import DeviceIdType as DeviceIdType
 from ._inside import semaphore_read as semaphore_read
@@ -75,7 +75,7 @@ __all__ = [
 ]
 
 
-class MemorySpace(enum.Enum):
+class MemorySpace(Spaces):
     """Kinds of memory of a TPU. They are names: there is one memory, the host's."""
 
     VMEM = "vmem"
@@ -84,13 +84,6 @@ class MemorySpace(enum.Enum):
     CMEM = "cmem"
     SEMAPHORE = "semaphore_mem"
     HBM = "hbm"
-
-    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
-        """Return what asks for memory of a shape and dtype."""
-        return memory(self, shape, dtype)
-
-    def __str__(self) -> str:
-        return self.value
 
 
 VMEM = MemorySpace.VMEM
