@@ -102,12 +102,27 @@ def inline_calls(graph: Graph, around: Stack = ()) -> Block:
     return Block(inputs, tuple(nodes), tuple(outputs), aliases)
 
 
-#: A power of real numbers: programs that are given exponents as numbers have many squares.
+#: A power of real numbers. Programs give exponents as numbers, and most of those are halves.
 _POWER = "vm.pow({0}, {1})"
 
 
+#: Exponents that have a function of their own (``kernels/vmath/powers.py``).
+_EXPONENTS = frozenset((-3, -2.5, -2, -1.5, -1, -0.5, 0.5, 1.5, 2.5, 3, 4))
+
+
+def _power_of(number: float) -> Map | None:
+    """Return the text of a power that takes no logarithm, if the exponent is such a number."""
+    if number == 2:
+        return Map("({0} * {0})", 1)
+    if number not in _EXPONENTS:
+        return None
+    above, below = abs(number).as_integer_ratio()
+    name = f"pow_{'m' * (number < 0)}{above}{'_2' * (below == 2)}"
+    return Map(f"vm.{name}({{0}})", 4 if number in (3, 4) else 10)
+
+
 def fold_constants(block: Block) -> Block:
-    """Evaluate scalar maps of literals, and write squares as products."""
+    """Evaluate scalar maps of literals, and write powers by halves as products and roots."""
     env: dict[Var, Atom] = {}
     nodes: list[Node] = []
     numbers: dict[Atom, Any] = {}  # what an array has everywhere
@@ -129,8 +144,11 @@ def fold_constants(block: Block) -> Block:
             if number is not None and number == 1:
                 env[node.out] = first
                 continue
-            if number is not None and number == 2:
-                node = replace(node.taking([first]), form=Map("({0} * {0})", 1))
+            if number is not None and (power := _power_of(float(number))):
+                # The number stays an operand: by it `share_equal` tells one power from another.
+                dtype = exponent.aval.dtype
+                known = Literal(np.asarray(number, dtype), ShapedArray((), dtype))
+                node = replace(node.taking([first, known]), form=power)
             nodes.append(node)
         else:
             nodes.append(node)

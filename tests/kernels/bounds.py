@@ -6,8 +6,12 @@ reference that states them.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy import special
+
+from fnarray_kernels.vmath.powers import BY_EXPONENT
 
 Wide = np.longdouble
 PI = 4 * np.arctan(Wide(1))
@@ -52,8 +56,24 @@ def wide_erf_inv(x):
     return np.copysign(y, x)
 
 
+def _wide_power(exponent, x):
+    """Powers by products and a root: C99 has those of minus infinity, and of -0 without a sign."""
+    whole = int(abs(exponent))
+    if exponent % 1:
+        x = np.where(np.isinf(x), np.abs(x), x + 0.0)
+    power = np.sqrt(x) if exponent % 1 else np.ones_like(x)
+    for _ in range(whole):
+        power = power * x
+    return power if exponent > 0 else 1 / power
+
+
+# Near the smallest normal number of float64 what is carried along is lost.
+POWERS = {
+    name: (partial(_wide_power, exponent), [(0, 10), (0.5, 2)], 0.51, 1.5)
+    for exponent, name in BY_EXPONENT.items()
+}
 # name: (reference, its arguments' intervals, bound in ULP for float32 and float64)
-UNARY = {
+UNARY = POWERS | {
     "acos": (np.arccos, [(-1, 1), (0.99, 1)], 0.51, 1),
     "acosh": (np.arccosh, [(1, 3), (1, 1.1), (1, 1e5)], 0.51, 2.75),
     "asin": (np.arcsin, [(-1, 1), (0.49, 0.52)], 0.51, 1),
