@@ -139,33 +139,37 @@ def test_a_second_process_traces_nothing(run):
     assert traced == []
 
 
-@pytest.mark.parametrize(
-    ("where", "old", "new", "changed"),
-    [
-        ("program", "SCALE = 2.0", "SCALE = 5.0", {"run_plain", "run_number"}),
-        ("program", '(2, True)', "(7, True)", {"run_plain", "run_number"}),
-        ("program", "by=1.0", "by=3.0", {"run_plain", "run_number"}),
-        ("program", "make(2.0, jnp.ones(3))", "make(2.5, jnp.ones(3))", {"run_first"}),
-        ("program", "make(2.0, jnp.ones(3))", "make(2.0, jnp.zeros(3))", {"run_first"}),
-        ("program", "x ** n", "x * n", {"run_two", "run_three"}),
-        ("program", "** 2)", "** 3)", {"run_gradient"}),
-        ("program", "fnarray.grad(loss)", "fnarray.grad(loss, argnums=0)", set()),
-        ("program", "float32", "float64", set()),
-        ("helpers", "DEPTH = 4", "DEPTH = 5", {"run_across"}),
-        ("helpers", "FACTOR = 3.0", "FACTOR = 3", set()),
-        ("helpers", "FACTOR = 3.0", "FACTOR = 8.0", {"run_across", "run_third"}),
-        ("helpers", "return x * FACTOR", "return x + FACTOR", {"run_across", "run_third"}),
-        ("helpers", "inner(jnp.tanh(x))", "inner(jnp.sin(x))", {"run_across", "run_third"}),
-    ],
-)  # fmt: skip
-def test_what_changed_is_seen(run, where, old, new, changed):
-    """A changed constant, default, captured value, helper: the result is that of a fresh trace."""
+#: In which file what becomes what, and the results that change.
+CHANGES = [
+    ("program", "SCALE = 2.0", "SCALE = 5.0", {"run_plain", "run_number"}),
+    ("program", '(2, True)', "(7, True)", {"run_plain", "run_number"}),
+    ("program", "by=1.0", "by=3.0", {"run_plain", "run_number"}),
+    ("program", "make(2.0, jnp.ones(3))", "make(2.5, jnp.ones(3))", {"run_first"}),
+    ("program", "make(2.0, jnp.ones(3))", "make(2.0, jnp.zeros(3))", {"run_first"}),
+    ("program", "x ** n", "x * n", {"run_two", "run_three"}),
+    ("program", "** 2)", "** 3)", {"run_gradient"}),
+    ("program", "fnarray.grad(loss)", "fnarray.grad(loss, argnums=0)", set()),
+    ("program", "float32", "float64", set()),
+    ("helpers", "DEPTH = 4", "DEPTH = 5", {"run_across"}),
+    ("helpers", "FACTOR = 3.0", "FACTOR = 3", set()),
+    ("helpers", "FACTOR = 3.0", "FACTOR = 8.0", {"run_across", "run_third"}),
+    ("helpers", "return x * FACTOR", "return x + FACTOR", {"run_across", "run_third"}),
+    ("helpers", "inner(jnp.tanh(x))", "inner(jnp.sin(x))", {"run_across", "run_third"}),
+]  # fmt: skip
+
+
+def test_what_changed_is_seen(run):
+    """A changed constant, default, captured value, helper: the result is that of a fresh trace.
+
+    All share one cache, so that each meets the programs of all before it.
+    """
     before, _ = run(PROGRAM, helpers=HELPERS)
-    texts = {"program": PROGRAM, "helpers": HELPERS}
-    assert old in texts[where]
-    texts[where] = texts[where].replace(old, new)
-    after, _ = run(texts.pop("program"), **texts)
-    assert {k for k in before if before[k] != after[k]} == changed
+    for where, old, new, changed in CHANGES:
+        texts = {"program": PROGRAM, "helpers": HELPERS}
+        assert old in texts[where]
+        texts[where] = texts[where].replace(old, new)
+        after, _ = run(texts.pop("program"), **texts)
+        assert {k for k in before if before[k] != after[k]} == changed, (old, new)
     back, traced = run(PROGRAM, helpers=HELPERS)
     assert (back, traced) == (before, [])
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import configparser
+import functools
 import graphlib
 import itertools
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,16 +59,28 @@ FRONT_FLOORS_UNDER_API = LEVEL["api"]
 FILES = sorted((ROOT / "fnarray").rglob("*.py")) + sorted((ROOT / "kernels").rglob("*.py"))
 
 
-def imports(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Every absolute dotted name a file imports, inside functions too, with its line."""
+@functools.cache
+def read(path: Path) -> tuple[list[tuple[int, tuple[str, ...]]], list[tuple[int, str, int]]]:
+    """What a file imports, and its functions: line, name, lines but for the docstring."""
     package = path.relative_to(ROOT).with_suffix("").parts
+    names, functions = [], []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, tuple(a.name.split("."))) for a in node.names)
+            names += ((node.lineno, tuple(a.name.split("."))) for a in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level] if node.level else ()
             base += tuple(node.module.split(".")) if node.module else ()
-            yield from ((node.lineno, (*base, a.name)) for a in node.names)
+            names += ((node.lineno, (*base, a.name)) for a in node.names)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            doc = ast.get_docstring(node, clean=False)
+            lines = node.end_lineno - node.lineno + 1 - (doc.count("\n") + 1 if doc else 0)
+            functions.append((node.lineno, node.name, lines))
+    return names, functions
+
+
+def imports(path: Path) -> list[tuple[int, tuple[str, ...]]]:
+    """Every absolute dotted name a file imports, inside functions too, with its line."""
+    return read(path)[0]
 
 
 def allowed(importer: str, imported: str) -> bool:
@@ -167,15 +179,12 @@ def test_files_are_short():
 
 def test_functions_are_short():
     """A function fits on a screen; its docstring does not count."""
-    long = []
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            doc = ast.get_docstring(node, clean=False)
-            lines = node.end_lineno - node.lineno + 1 - (doc.count("\n") + 1 if doc else 0)
-            if lines > MAX_FUNCTION:
-                long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {lines} lines")
+    long = [
+        f"{path.relative_to(ROOT)}:{line} {name}: {lines} lines"
+        for path in FILES
+        for line, name, lines in read(path)[1]
+        if lines > MAX_FUNCTION
+    ]
     assert not long, "\n".join(long)
 
 

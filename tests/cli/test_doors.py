@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import pickle
 import pkgutil
 import subprocess
@@ -27,32 +28,48 @@ assert str(fnarray.jit(lambda v: v * 2)(x)) == '[2 4]'
 """
 
 
-def run(code: str) -> str:
+def run(code: str, read: str = "") -> str:
     """Run a program in a fresh process; return what it prints."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, input=read, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    "door",
-    [
-        "import fnarray as fn; x = fn.numpy.array([1, 2])",
-        "import fnarray; x = fnarray.device_put(__import__('numpy').array([1, 2], 'int32'))",
-        "import fnarray.numpy as jnp; x = jnp.array([1, 2])",
-        "from fnarray import numpy as jnp; x = jnp.array([1, 2])",
-        "from fnarray import *; x = numpy.array([1, 2])",
-        "from fnarray.lax import iota; x = iota('int32', 2); x = x + x // x.max() * 0 + 1",
-        "import fnarray.lax as lax; x = lax.full((2,), 1).cumsum()",
-        "import fnarray.core.array as a, numpy; x = a.asarray(numpy.array([1, 2]))",
-        "from fnarray.api.jit import jit; x = jit(lambda v: v + 0)(__import__('numpy').r_[1, 2])",
-        "from fnarray.random import key; key(0); import fnarray.numpy as n; x = n.arange(1, 3)",
-        "import fnarray.tree_util, fnarray.nn, fnarray.scipy; x = fnarray.lax.iota('int32', 2) + 1",
-    ],
-)  # fmt: skip
-def test_every_door(door):
+DOORS = [
+    "import fnarray as fn; x = fn.numpy.array([1, 2])",
+    "import fnarray; x = fnarray.device_put(__import__('numpy').array([1, 2], 'int32'))",
+    "import fnarray.numpy as jnp; x = jnp.array([1, 2])",
+    "from fnarray import numpy as jnp; x = jnp.array([1, 2])",
+    "from fnarray import *; x = numpy.array([1, 2])",
+    "from fnarray.lax import iota; x = iota('int32', 2); x = x + x // x.max() * 0 + 1",
+    "import fnarray.lax as lax; x = lax.full((2,), 1).cumsum()",
+    "import fnarray.core.array as a, numpy; x = a.asarray(numpy.array([1, 2]))",
+    "from fnarray.api.jit import jit; x = jit(lambda v: v + 0)(__import__('numpy').r_[1, 2])",
+    "from fnarray.random import key; key(0); import fnarray.numpy as n; x = n.arange(1, 3)",
+    "import fnarray.tree_util, fnarray.nn, fnarray.scipy; x = fnarray.lax.iota('int32', 2) + 1",
+]  # fmt: skip
+#: A process for each program, which finds NumPy loaded and nothing of ours.
+EACH = """
+import os, sys, json, traceback, numpy
+for program in json.loads(sys.stdin.read()):
+    child = os.fork()
+    if not child:
+        try:
+            exec(program, {})
+        except BaseException:
+            print(program, traceback.format_exc(), sep="\\n", flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print(program, "ended otherwise", flush=True)
+assert "fnarray" not in sys.modules
+"""
+
+
+def test_every_door():
     """Whatever is imported first, arrays have operators and methods, and loops run compiled."""
-    run(f"{door}\n{WHOLE}")
+    programs = json.dumps([f"{door}\n{WHOLE}" for door in DOORS])
+    assert not run(EACH, programs)
 
 
 def test_unpickled_arrays_are_whole():

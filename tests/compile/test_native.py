@@ -285,7 +285,9 @@ def numbers(dtype, *shape):
     return (parts[0] + 1j * parts[1]).astype(dtype) if dtype[0] == "c" else parts[0].astype(dtype)
 
 
-@pytest.mark.parametrize("code", KINDS)
+@pytest.mark.parametrize(
+    "code", ["f32", "c128", *(pytest.param(x, marks=pytest.mark.slow) for x in ("f64", "c64"))]
+)
 def test_products_are_those_of_numba(code):
     """BLAS is called as Numba calls it: the same routine for vectors and matrices of any size."""
     report, dtype = Report(), KINDS[code]
