@@ -209,8 +209,17 @@ def test_matrices_that_are_not_finite_have_nan() -> None:
     np.testing.assert_array_equal(np.isnan(root).reshape(3, -1).all(1), [False, True, False])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-@pytest.mark.parametrize("read", [simulated(3), HOST, PTX], ids=["three lanes", "lowered", "ptx"])
+@pytest.mark.parametrize(
+    ("read", "dtype"),
+    [
+        pytest.param(simulated(3), "float32", id="three lanes-float32"),
+        pytest.param(simulated(3), "complex128", id="three lanes-complex128"),
+        pytest.param(HOST, "complex128", id="lowered-complex128"),
+        pytest.param(HOST, "float32", id="lowered-float32", marks=pytest.mark.slow),
+        pytest.param(PTX, "float32", id="ptx-float32"),
+        pytest.param(PTX, "complex128", id="ptx-complex128", marks=pytest.mark.slow),
+    ],
+)
 def test_readings_agree(read, dtype) -> None:
     """Several lanes, the lowered text and PTX give what one thread gives, but for contraction."""
     a = np.stack([matrix(kind, 5, dtype) for kind in ("random", "permutation")])
