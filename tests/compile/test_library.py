@@ -206,3 +206,36 @@ def test_what_is_not_numbers_alone_stays_a_loop(line):
 def test_the_page_shows_what_is_called():
     """The assembly of a kernel includes that of the functions that it calls."""
     assert load.LIBRARY in kernel.assembly_of("k", source("tanh"))
+
+
+SOLVE = "def kernel(a, b, out, w):\n    fk.linalg.linear_solve(a, b, out, 1, {n}, 1)\n"
+
+
+def test_what_solves_equations_is_compiled_once_for_each_size():
+    """Kernels of one size call the same code, others another; in loops it is written out."""
+
+    def called(text: str) -> dict[str, shared.Shared]:
+        return dict(kernel.written("k", KernelSource(text, ("f32[1]",) * 4), None).library)
+
+    three, beside, nine = (
+        called(SOLVE.format(n=n) + more)
+        for n, more in ((3, ""), (3, "    w[0] = out[1]\n"), (9, ""))
+    )
+    assert three == beside
+    assert not three.keys() & nine.keys()
+    assert [x.light for x in (*three.values(), *nine.values())] == [True, False]
+    head, call = SOLVE.format(n=3).splitlines()
+    assert not called(f"{head}\n    for _ in range(2):\n    {call}\n")
+
+
+def test_what_solves_equations_alone_has_numbas_bits():
+    """The solution is NumPy's, and both compilers have the same bits."""
+    n = 3
+    a = np.random.default_rng(n).standard_normal((n, n)).astype("f") + 3 * np.eye(n, dtype="f")
+    b, out = np.ones(n, "f"), np.zeros(n, "f")
+    report = Report()
+    src = KernelSource(SOLVE.format(n=n), ("f32[1]",) * 4)
+    both(report, src)(a.ravel(), b, out, np.zeros(1, "f"))
+    assert not report.fallbacks
+    assert not report.differences, report.differences[0]
+    np.testing.assert_allclose(out, np.linalg.solve(a, b), rtol=1e-5)

@@ -51,11 +51,14 @@ class Shared(NamedTuple):
         Whether LLVM has nothing to improve before code is generated.
     calls : tuple of str
         Symbols of others that it calls.
+    light : bool
+        Whether LLVM has little to improve.
     """
 
     text: str
     straight: bool
     calls: tuple[str, ...] = ()
+    light: bool = False
 
 
 class Innermost(NamedTuple):
