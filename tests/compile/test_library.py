@@ -239,3 +239,34 @@ def test_what_solves_equations_alone_has_numbas_bits():
     assert not report.fallbacks
     assert not report.differences, report.differences[0]
     np.testing.assert_allclose(out, np.linalg.solve(a, b), rtol=1e-5)
+
+
+ROUND = """def kernel(x, y, out, n0, n1, m):
+    for i in range(n0):
+        for j in range(n1):
+            a = x[u(n1 * ((i - m) % n0) + j)] + y[u(n1 * ((i - m) % n0) + j)]
+            out[u(n1 * i + j)] = a + x[u(n1 * i + (j % m))]
+"""
+
+
+def test_what_a_block_computes_of_indices_is_computed_once():
+    """A row round an edge is one remainder; where its loop ends is no zero, another divisor may be.
+
+    Remainders are Python's, whatever the signs, with Numba's bits.
+    """
+    src = KernelSource(ROUND, ("f32[1]",) * 3 + ("i64",) * 3)
+    text = kernel.lower("k", src, None)
+    assert text.count("srem i64") == 2
+    assert len(re.findall(r"icmp eq i64 %n0, 0", text)) == 0
+    assert len(re.findall(r"icmp eq i64 %m, 0", text)) == 1
+    report = Report()
+    run = both(report, src)
+    x, y = np.arange(24, dtype="f"), np.arange(24, dtype="f") ** 2
+    for m in (1, 3, 11):
+        out = np.zeros(24, "f")
+        run(x, y, out, 4, 6, m)
+        rows = (np.arange(4) - m) % 4
+        want = (x + y).reshape(4, 6)[rows] + x.reshape(4, 6)[:, np.arange(6) % m]
+        np.testing.assert_array_equal(out.reshape(4, 6), want)
+    assert not report.differences, report.differences[0]
+    assert not report.fallbacks
