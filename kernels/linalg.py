@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from fnarray_kernels.registry import compiled
+from fnarray_kernels.registry import compiled, outside
 from fnarray_kernels.scalar import u
 
 #: Rows of which sums are taken at a time.
 _BLOCK = 64
 
+#: Outside of loops these are object code of their own: LLVM took 90 to 350 ms to put one into each
+#: kernel, as for the five steps of a fit, and to work around it.
+of_its_own = outside(loops=False, integers=True, improves=True, sized=True)
 
-@compiled
+
+@of_its_own
 def cholesky(a, out, batch, n):
     """Lower factors ``L`` with ``L L^H = A`` from lower triangles; NaN where there is none.
 
@@ -87,7 +91,7 @@ def _substitute(a, at, row, column, x, to, down, across, n, k, lower, conjugated
                 x[u(to + i * down + c * across)] /= pivot
 
 
-@compiled
+@of_its_own
 def triangular_solve(a, b, out, batch, n, k, left, lower, transposed, conjugated, unit):
     """Solve ``op(A) X = B`` for B of (n, k), or ``X op(A) = B`` for B of (k, n)."""
     # X op(A) = B is op(A)^T X^T = B^T: strides change places.
@@ -137,7 +141,7 @@ def _factor(x, at, pivots, to, m, n):
     return exchanges
 
 
-@compiled
+@of_its_own
 def lu(a, out, pivots, order, batch, m, n):
     """Factor ``P A = L U``: both factors in one matrix, the exchanges, the rows' new order."""
     size = min(m, n)
@@ -160,7 +164,7 @@ def permutation(pivots, order, batch, size, rows):
             order[u(at + i)], order[u(other)] = order[u(other)], order[u(at + i)]
 
 
-@compiled
+@of_its_own
 def linear_solve(a, b, out, batch, n, k):
     """Solve ``A X = B`` by LU factorisation, in double precision whatever the dtype.
 
@@ -204,7 +208,7 @@ def _solve_factored(factors, order, b, out, work, s, at, n, k, transposed, conju
             out[u(to + target * k + c)] = work[u(at + i * k + c)]
 
 
-@compiled
+@of_its_own
 def factored_solve(a, factors, order, b, out, batch, n, k, transposed, conjugated):
     """Solve ``op(A) X = B`` given the factors and the rows' order of ``P A = L U``."""
     work = np.empty(n * k, out.dtype)
@@ -212,7 +216,7 @@ def factored_solve(a, factors, order, b, out, batch, n, k, transposed, conjugate
         _solve_factored(factors, order, b, out, work, s, 0, n, k, transposed, conjugated)
 
 
-@compiled
+@of_its_own
 def determinant(a, out, batch, n):
     """Determinants, by LU factorisation in double precision."""
     wide = type(out.dtype.type(0) * np.float64(1))
@@ -226,7 +230,7 @@ def determinant(a, out, batch, n):
         out[u(s)] = total
 
 
-@compiled
+@of_its_own
 def log_determinant(a, sign, log, batch, n):
     """Phases (signs, of real matrices) and logarithms of the sizes of determinants, in double."""
     wide = type(sign.dtype.type(0) * np.float64(1))
@@ -309,7 +313,7 @@ def _reflect(x, v, at, tau, w, to, down, first, rows, columns):
             x[u(to + i * down + c)] -= scale * w[u(c)]
 
 
-@compiled
+@of_its_own
 def qr(a, q, r, batch, m, n, k):
     """Orthonormal columns (m, k) and upper triangles (k, n), by Householder's reflections.
 
@@ -387,7 +391,7 @@ def _tridiagonal(lower, diagonal, upper, x, s, d, e, f, at, n, k):
             x[u(row)] = total / d[u(at + i)]
 
 
-@compiled
+@of_its_own
 def tridiagonal_solve(lower, diagonal, upper, b, out, batch, n, k):
     """Solve tridiagonal systems by elimination with exchanges of neighbouring rows.
 
@@ -400,7 +404,7 @@ def tridiagonal_solve(lower, diagonal, upper, b, out, batch, n, k):
         _tridiagonal(lower, diagonal, upper, out, s, d, e, f, 0, n, k)
 
 
-@compiled
+@of_its_own
 def adjugate(a, out, batch, n):
     """Adjugates, by elimination with complete pivoting: zero pivots come last.
 

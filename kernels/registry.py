@@ -48,13 +48,15 @@ class Outside(NamedTuple):
 
     It is compiled at leisure if it has loops that LLVM's passes improve. A ``free`` one calls such
     functions itself, and its innermost loops of a known number of turns are one vector each: no
-    turn reads or writes what another one writes.
+    turn reads or writes what another one writes. A ``sized`` one is compiled for each of the sizes
+    that its callers know.
     """
 
     loops: bool
     integers: bool
     improves: bool
     free: bool
+    sized: bool
 
 
 #: Functions of many lines that are object code of their own, which kernels call, where others are
@@ -63,12 +65,17 @@ outsides: dict[Callable[..., Any], Outside] = {}
 
 
 def outside(
-    *, loops: bool, integers: bool = False, improves: bool = False, free: bool = False
+    *,
+    loops: bool,
+    integers: bool = False,
+    improves: bool = False,
+    free: bool = False,
+    sized: bool = False,
 ) -> Callable[..., Any]:
     """Mark a function that is its own text, and object code of its own where `Outside` says."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
-        outsides[function] = Outside(loops, integers, improves, free)
+        outsides[function] = Outside(loops, integers, improves, free, sized)
         return compiled(function)
 
     return mark

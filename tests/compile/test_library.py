@@ -206,3 +206,67 @@ def test_what_is_not_numbers_alone_stays_a_loop(line):
 def test_the_page_shows_what_is_called():
     """The assembly of a kernel includes that of the functions that it calls."""
     assert load.LIBRARY in kernel.assembly_of("k", source("tanh"))
+
+
+SOLVE = "def kernel(a, b, out, w):\n    fk.linalg.linear_solve(a, b, out, 1, {n}, 1)\n"
+
+
+def test_what_solves_equations_is_compiled_once_for_each_size():
+    """Kernels of one size call the same code, others another; in loops it is written out."""
+
+    def called(text: str) -> dict[str, shared.Shared]:
+        return dict(kernel.written("k", KernelSource(text, ("f32[1]",) * 4), None).library)
+
+    three, beside, nine = (
+        called(SOLVE.format(n=n) + more)
+        for n, more in ((3, ""), (3, "    w[0] = out[1]\n"), (9, ""))
+    )
+    assert three == beside
+    assert not three.keys() & nine.keys()
+    assert [x.light for x in (*three.values(), *nine.values())] == [True, False]
+    head, call = SOLVE.format(n=3).splitlines()
+    assert not called(f"{head}\n    for _ in range(2):\n    {call}\n")
+
+
+def test_what_solves_equations_alone_has_numbas_bits():
+    """The solution is NumPy's, and both compilers have the same bits."""
+    n = 3
+    a = np.random.default_rng(n).standard_normal((n, n)).astype("f") + 3 * np.eye(n, dtype="f")
+    b, out = np.ones(n, "f"), np.zeros(n, "f")
+    report = Report()
+    src = KernelSource(SOLVE.format(n=n), ("f32[1]",) * 4)
+    both(report, src)(a.ravel(), b, out, np.zeros(1, "f"))
+    assert not report.fallbacks
+    assert not report.differences, report.differences[0]
+    np.testing.assert_allclose(out, np.linalg.solve(a, b), rtol=1e-5)
+
+
+ROUND = """def kernel(x, y, out, n0, n1, m):
+    for i in range(n0):
+        for j in range(n1):
+            a = x[u(n1 * ((i - m) % n0) + j)] + y[u(n1 * ((i - m) % n0) + j)]
+            out[u(n1 * i + j)] = a + x[u(n1 * i + (j % m))]
+"""
+
+
+def test_what_a_block_computes_of_indices_is_computed_once():
+    """A row round an edge is one remainder; where its loop ends is no zero, another divisor may be.
+
+    Remainders are Python's, whatever the signs, with Numba's bits.
+    """
+    src = KernelSource(ROUND, ("f32[1]",) * 3 + ("i64",) * 3)
+    text = kernel.lower("k", src, None)
+    assert text.count("srem i64") == 2
+    assert len(re.findall(r"icmp eq i64 %n0, 0", text)) == 0
+    assert len(re.findall(r"icmp eq i64 %m, 0", text)) == 1
+    report = Report()
+    run = both(report, src)
+    x, y = np.arange(24, dtype="f"), np.arange(24, dtype="f") ** 2
+    for m in (1, 3, 11):
+        out = np.zeros(24, "f")
+        run(x, y, out, 4, 6, m)
+        rows = (np.arange(4) - m) % 4
+        want = (x + y).reshape(4, 6)[rows] + x.reshape(4, 6)[:, np.arange(6) % m]
+        np.testing.assert_array_equal(out.reshape(4, 6), want)
+    assert not report.differences, report.differences[0]
+    assert not report.fallbacks

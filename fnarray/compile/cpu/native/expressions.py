@@ -218,13 +218,23 @@ class Expressions(Writer):
         a, b = self.cast(a, dtype), self.cast(b, dtype)
         if dtype.kind == "c":
             return self._complex_operate(op, a, b)
-        kind = LLVM[dtype]
         if dtype.kind == "f":
             if op in _FLOATS:
-                return Scalar(dtype, self.new(f"{_FLOATS[op]} {kind} {a.ir}, {b.ir}"))
+                return Scalar(dtype, self.new(f"{_FLOATS[op]} {LLVM[dtype]} {a.ir}, {b.ir}"))
             if op is ast.Mod:
                 return self._float_remainder(a, b)
             raise Fallback(f"{op.__name__} of floats")
+        if dtype != I64:
+            return self._integers(op, a, b)
+        known = self.computed.get((op, a.ir, b.ir))
+        if known is None:
+            known = self._integers(op, a, b).ir
+            self.computed[op, a.ir, b.ir] = known
+        return Scalar(dtype, known)
+
+    def _integers(self, op: type[ast.operator], a: Scalar, b: Scalar) -> Scalar:
+        """Write an operation on two integers of one type."""
+        dtype, kind = a.dtype, LLVM[a.dtype]
         if op in _INTEGERS:
             wrap = " nsw" if dtype.kind == "i" else ""
             return Scalar(dtype, self.new(f"{_INTEGERS[op]}{wrap} {kind} {a.ir}, {b.ir}"))
@@ -240,7 +250,8 @@ class Expressions(Writer):
     def _divide(self, op: type[ast.operator], a: Scalar, b: Scalar) -> Scalar:
         """Floor division and its remainder; where a processor would trap they are zero."""
         kind, by = LLVM[a.dtype], b.ir
-        trap = None if b.literal not in (None, 0, -1) else self._trap(a, b)
+        positive = b.ir in self.positive
+        trap = None if positive or b.literal not in (None, 0, -1) else self._trap(a, b)
         if trap is not None:
             by = self.new(f"select i1 {trap}, {kind} 1, {kind} {b.ir}")
         if a.dtype.kind == "u":
@@ -248,10 +259,7 @@ class Expressions(Writer):
             result = self.new(f"{name} {kind} {a.ir}, {by}")
         else:
             rest = self.new(f"srem {kind} {a.ir}, {by}")
-            apart = self.new(f"xor {kind} {rest}, {by}")
-            negative = self.new(f"icmp slt {kind} {apart}, 0")
-            some = self.new(f"icmp ne {kind} {rest}, 0")
-            fix = self.new(f"and i1 {negative}, {some}")
+            fix = self._is_off(kind, rest, by, positive=positive)
             if op is ast.FloorDiv:
                 quotient = self.new(f"sdiv {kind} {a.ir}, {by}")
                 lower = self.new(f"sext i1 {fix} to {kind}")
@@ -262,6 +270,13 @@ class Expressions(Writer):
         if trap is not None:
             result = self.new(f"select i1 {trap}, {kind} 0, {kind} {result}")
         return Scalar(a.dtype, result)
+
+    def _is_off(self, kind: str, rest: str, by: str, *, positive: bool) -> str:
+        """Return whether a remainder has the other sign than what it was divided by."""
+        if positive:
+            return self.new(f"icmp slt {kind} {rest}, 0")
+        negative = self.new(f"icmp slt {kind} {self.new(f'xor {kind} {rest}, {by}')}, 0")
+        return self.new(f"and i1 {negative}, {self.new(f'icmp ne {kind} {rest}, 0')}")
 
     def _trap(self, a: Scalar, b: Scalar) -> str:
         """Return whether integers cannot be divided: by zero, or the least one by -1."""

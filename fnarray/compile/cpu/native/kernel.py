@@ -81,7 +81,7 @@ def assembly_of(name: str, src: KernelSource) -> str:
     text = module.text()
     own = machine.assembly(text, module.straight, scalar=is_recurrence(src), light=module.light)
     called = (x for symbol, x in module.library.items() if _is_called(symbol, module, text))
-    return "\n".join([own, *(machine.assembly(x.text, x.straight) for x in called)])
+    return "\n".join([own, *(machine.assembly(x.text, x.straight, light=x.light) for x in called)])
 
 
 def _width() -> int | None:

@@ -78,7 +78,7 @@ def made(name: str, text: str, *, straight: bool = False, plain: bool = False) -
     """
     with _turns.setdefault(name, threading.Lock()):
         if name not in _addresses:
-            _addresses[name] = _made(name, object_name(text), text, straight, plain)[1]
+            _addresses[name] = _made(name, object_name(text), text, straight, plain=plain)[1]
         return _addresses[name]
 
 
@@ -91,12 +91,14 @@ def product(symbol: str) -> int | None:
     return made(symbol, text, straight=True) if text else None
 
 
-def _made(name: str, key: str, text: str, straight: bool, plain: bool = False) -> tuple[bytes, int]:
+def _made(
+    name: str, key: str, text: str, straight: bool, *, light: bool = False, plain: bool = False
+) -> tuple[bytes, int]:
     if (found := _stored(name, key)) is not None:
         return found
     from . import machine
 
-    code = machine.compiled(text, straight=straight, plain=plain)
+    code = machine.compiled(text, straight=straight, light=light, plain=plain)
     if wanted := missing(code):  # or the cache would hold what cannot be loaded
         raise Fallback(f"the function {wanted[0]}, which this process lacks")
     store.put(key, code)
@@ -123,13 +125,13 @@ def symbol(text: str) -> str:
 
 def prepare(symbol: str, library: Mapping[str, Shared]) -> None:
     """Have a function that kernels call, here and on disk, and those of a library it calls."""
-    text, straight, calls = library[symbol]
+    text, straight, calls, light = library[symbol]
     for called in calls:
         prepare(called, library)
     with _turns.setdefault(symbol, threading.Lock()):
         key = symbol.removeprefix(LIBRARY)
         if symbol not in _codes:
-            _enter(symbol, *_made(symbol, key, text, straight))
+            _enter(symbol, *_made(symbol, key, text, straight, light=light))
         elif store.get(key) is None:  # another directory since then, or emptied
             store.put(key, _codes[symbol])
 

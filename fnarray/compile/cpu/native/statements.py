@@ -235,10 +235,11 @@ class Statements(Expressions):
         if step is not None:
             at = self.new(f"add nsw i64 {self.new(f'mul nsw i64 {counter}, {step}')}, {start}")
         self._loops.append((following, end, size))
+        self.positive.append(stop if whole else "")
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
         before = self._stay
-        order, few, group = "", 0, ""
+        order, few, group, plain = "", 0, "", False
         if self.own and self.recurrent:
             order, few = self._recurrent(node, size, whole=whole, width=width)
         elif self.module.free:
@@ -250,10 +251,10 @@ class Statements(Expressions):
         self.access = ""
         self._depth -= 1
         self._loops.pop()
+        self.positive.pop()
         self.begin(following)
         self.lines.append(f"{after} = add nuw nsw i64 {counter}, 1")
         self.fork(self.new(f"icmp slt i64 {after}, {stop}"), body, end)
-        plain = False
         if self.own and not self.recurrent:
             inside = self._stay > before
             order, plain = self._order(node, size, step, group, inside=inside, width=width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -51,11 +52,14 @@ class Shared(NamedTuple):
         Whether LLVM has nothing to improve before code is generated.
     calls : tuple of str
         Symbols of others that it calls.
+    light : bool
+        Whether LLVM has little to improve.
     """
 
     text: str
     straight: bool
     calls: tuple[str, ...] = ()
+    light: bool = False
 
 
 class Innermost(NamedTuple):
@@ -222,6 +226,11 @@ class Writer:
         self.ranks: Mapping[str, str] = {}
         #: What marks reads and writes of arrays in a loop whose turns do not meet in memory.
         self.access = ""
+        #: Integers that the block has computed, by operation and operands: the remainder that finds
+        #: a row round the edge of a grid is 14 instructions, which each read of it would repeat.
+        self.computed: dict[tuple[type[ast.operator], str, str], str] = {}
+        #: Where loops from 0 end that surround what is written: more than 0.
+        self.positive: list[str] = []
         self._count = 0
 
     # -- instructions ------------------------------------------------------------------------
@@ -246,6 +255,7 @@ class Writer:
     def begin(self, label: str) -> None:
         """Begin a block."""
         self.lines.append(f"{label}:")
+        self.computed = {}
 
     def go(self, label: str) -> None:
         """End a block with a jump."""
@@ -428,11 +438,12 @@ class Writer:
     @contextmanager
     def apart(self) -> Generator[list[str], None, None]:
         """Collect the instructions of the block instead of appending them."""
-        before, self.lines = self.lines, []
+        before, computed = self.lines, self.computed
+        self.lines, self.computed = [], dict(computed)
         try:
             yield self.lines
         finally:
-            self.lines = before
+            self.lines, self.computed = before, computed
 
     def call_raw(self, name: str, result: str, args: tuple[Scalar, ...]) -> str:
         """Call a function of numbers that is not ours."""
