@@ -9,6 +9,7 @@ from types import CodeType
 from typing import Any, cast
 
 from .values import OUTSIDE, Function, Value
+from .ways import State
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _INNER_TYPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
@@ -118,15 +119,15 @@ def facts_of(node: FunctionNode) -> Facts:
     return facts
 
 
-class Frame:
+class Frame(State[Value]):
     """One function being analysed: the values of its names, its trace level, how it is reached."""
 
-    __slots__ = ("env", "facts", "function", "level", "nested", "path", "returns", "yields")
+    __slots__ = ("facts", "function", "level", "nested", "path", "returns", "yields")
 
     def __init__(self, function: Function, level: int, path: tuple[str, ...]) -> None:
+        super().__init__()
         self.function = function
         self.facts = facts_of(function.node)
-        self.env: dict[str, Value] = {}
         self.level = level
         self.path = path
         self.returns: list[Value] = []
