@@ -159,6 +159,7 @@ class Module:
     ``asked`` are the modules that its names were looked for in, by dotted name; ``sites`` are where
     it changes something in place; ``imports`` are names and what they stand for, in any scope;
     ``drawing`` are those by which it may call what draws from keys, once somebody has asked.
+    ``ours`` says that it names ``fnarray``, itself or by what it imports.
     """
 
     name: str
@@ -176,9 +177,11 @@ class Module:
     reached: set[str] = field(default_factory=set[str])
     imports: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     drawing: frozenset[str] | None = None
+    ours: bool = False
     _mentions: dict[re.Pattern[str], bool] = field(default_factory=dict[re.Pattern[str], bool])
 
     def __post_init__(self) -> None:
+        self.ours = self.source.ours
         tree = self.source.tree or ast.Module([], [])
         self.scope = Scope(tree, self, None)
         self.scopes[tree] = self.scope
