@@ -59,6 +59,8 @@ class Scope:
 
     ``writes`` are the names that inner functions rebind through ``global`` or ``nonlocal``;
     ``frozen`` those of arrays made read-only; ``holds`` says that functions stand inside.
+    ``is_class`` says that it is a class's body, whose names methods do not see, and ``is_function``
+    that it is a function's, or a lambda's: asked for each name that is looked up.
     """
 
     node: ast.Module | ast.ClassDef | Function
@@ -72,21 +74,17 @@ class Scope:
     returns: list[ast.expr] = field(default_factory=list[ast.expr])
     sets: dict[str, list[Assigned]] | None = None
     holds: bool = False
+    is_class: bool = field(init=False)
+    is_function: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_class = isinstance(self.node, ast.ClassDef)
+        self.is_function = isinstance(self.node, FUNCTIONS)
 
     @property
     def in_loop(self) -> bool:
         """Whether this is defined anew at each turn of a loop."""
         return self.loop is not None
-
-    @property
-    def is_class(self) -> bool:
-        """Whether this is a class body, whose names methods do not see."""
-        return isinstance(self.node, ast.ClassDef)
-
-    @property
-    def is_function(self) -> bool:
-        """Whether this is a function or lambda."""
-        return isinstance(self.node, FUNCTIONS)
 
     @property
     def name(self) -> str:

@@ -67,6 +67,7 @@ class Finder:
         self.last = last_names() | {name.rpartition(".")[2] for name in self.declared}
         self.appliers = Appliers(self._applied_by)
         self._called: dict[ast.Call, Transform | None] = {}
+        self._preset_of: dict[ast.Call, Use | None] = {}
 
     def named(self, dotted: str) -> Transform | None:
         """Return the transform of a dotted name, those that the settings declare among them."""
@@ -167,10 +168,12 @@ class Finder:
         """Return the transform that a call is of."""
         call = site.node
         if call not in self._called:
-            func = call.func
+            func, scope = call.func, site.scope
             named = isinstance(func, (ast.Name, ast.Attribute))
-            asked = named and self._may_transform(func, site.scope)
-            self._called[call] = self.transform(func, site.scope) if asked else None
+            asked = named and self._may_transform(func, scope)
+            found = self._called[call] = self.transform(func, scope) if asked else None
+            if asked and found is None and call.args:
+                self._preset_of[call] = self._preset(func, scope)
         return self._called[call]
 
     def _applied_by(self, site: CallSite) -> tuple[Transform, tuple[ast.keyword, ...]] | None:
@@ -182,13 +185,13 @@ class Finder:
         return (use.transform, use.keywords) if use is not None else None
 
     def _set(self, site: CallSite) -> Use | None:
-        """Return what a call applies whose callee is a transform with settings: ``jit(n=1)(f)``."""
-        func = site.node.func
-        if isinstance(func, ast.Call):
-            return self.applied(func, site.scope)
-        if not isinstance(func, (ast.Name, ast.Attribute)) or not site.node.args:
-            return None
-        return self._preset(func, site.scope) if self._may_transform(func, site.scope) else None
+        """Return what a call applies whose callee is a transform with settings: ``jit(n=1)(f)``.
+
+        Of a callee that is no transform by itself, which was asked before.
+        """
+        if isinstance(site.node.func, ast.Call):
+            return self.applied(site.node.func, site.scope)
+        return self._preset_of.get(site.node)
 
     def _call(self, site: CallSite) -> Iterator[TracedSite]:
         call, scope = site.node, site.scope
