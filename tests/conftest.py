@@ -49,7 +49,7 @@ NULL = """
     purity/test_lint_programs.py purity/test_lint_resolve.py purity/test_lint_tracing.py
     purity/test_lint_verify.py purity/test_nodes.py purity/test_live.py purity/test_live_corpus.py
     purity/test_live_leaks.py purity/test_live_transforms.py purity/test_messages.py
-    purity/test_rules.py
+    purity/test_rules.py purity/test_ways.py
     surface/test_numpy_methods.py
 """
 _PLACES = [Path(__file__).parent / name for name in NULL.split()]

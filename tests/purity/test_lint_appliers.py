@@ -33,6 +33,8 @@ def kept(f):
 def handed_on(number, f=None):
     return compiled(f)
 
+quick = functools.partial(jax.jit, static_argnames="n")
+
 def plain(f):
     return f
 
@@ -41,7 +43,7 @@ def rebound(f):
     return f
 """
 USE = """
-import jax, own
+import functools, jax, own
 from own import compiled, fast, handed_on, kept, plain, rebound, static
 log = []
 def h(x, n=1):
@@ -64,6 +66,9 @@ TRACED = {
     "a factory of decorators": "@fast(donate_argnums=0)\ndef k(x): return h(x)",
     "a module's decorator": "@own.kept\ndef k(x): return h(x)",
     "a method's decorator": "class A:\n    @compiled\n    def k(self, x): return h(x)",
+    "settings by a name": "quick = jax.jit(donate_argnums=0)\ng = quick(h)",
+    "settings above": "quick = functools.partial(jax.jit)\n@quick\ndef k(x): return h(x)",
+    "another's settings": "@own.quick\ndef k(x, n=1): return h(x)",
     "the same file": "def mine(f): return jax.jit(f)\ng = mine(h)",
 }
 UNTRACED = {
@@ -101,5 +106,41 @@ def test_static_arguments_are_the_transforms_own(tmp_path):
     """What the project's function says is static decides no branch."""
     text = "@static\ndef k(x, n):\n    if n > 1: return x\n    return -x"
     assert "traced-branch" not in found(text, tmp_path)
+    assert "traced-branch" not in found(text.replace("static", "own.quick"), tmp_path)
     text = "@compiled\ndef k(x, n):\n    if n > 1: return x\n    return -x"
     assert "traced-branch" in found(text, tmp_path)
+
+
+#: A project of which one file names JAX, or fnarray, and what the others import from it.
+_UNNAMED = {
+    "a name": "from own import compiled\n@compiled\ndef k(x): return h(x)",
+    "a module": "import own\ng = own.compiled(h)",
+    "another name": "from own import compiled as fast\ng = fast(h)",
+    "all names": "from own import *\n@compiled\ndef k(x): return h(x)",
+    "by a third file": "from third import compiled\n@compiled\ndef k(x): return h(x)",
+    "the transform itself": "from third import jit\n@jit\ndef k(x): return h(x)",
+    "partial": "from third import quick\n@quick\ndef k(x): return h(x)",
+    "inside a function": "def run():\n    from own import compiled\n    return compiled(h)",
+}
+
+
+def test_a_file_need_not_name_what_traces(tmp_path):
+    """A file that imports from one which names JAX, or fnarray, is looked at as that one is."""
+    helper = "log = []\ndef h(x):\n    log.append(x)\n    return x\n"
+    for library in ("jax", "fnarray"):
+        folder = tmp_path / library
+        folder.mkdir()
+        third = (
+            f"import functools, {library}\nfrom own import compiled\nfrom {library} import jit\n"
+            "quick = functools.partial(jit, static_argnums=())\n"
+        )
+        texts = {"own": OWN.replace("jax", library), "third": third}
+        texts |= {f"use{i}": f"{helper}{text}\n" for i, text in enumerate(_UNNAMED.values())}
+        texts["none"] = helper + "import math\ng = math.sin\n"
+        for name, text in texts.items():
+            (folder / f"{name}.py").write_text(text)
+        sources = [parse(str(folder / f"{name}.py"), text) for name, text in texts.items()]
+        findings = lint(sources, Settings(root=folder)).findings
+        for i, name in enumerate(_UNNAMED):
+            assert any(f.file.endswith(f"use{i}.py") for f in findings), (library, name)
+        assert not any(f.file.endswith("none.py") for f in findings)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ..nodes import walk
 from ..scopes import Frame
 from ..values import CONTAINERS, OUTSIDE, Value, join
+from ..ways import Domain, attempt, either, is_whole, jump, loop
 from . import protocols
 from .calls import call_expr
 from .entry import body_of, define
@@ -34,18 +35,6 @@ def block(engine: Engine, body: list[ast.stmt], frame: Frame) -> bool:
         if run is not None and run(engine, statement, frame) is False:
             return False
     return True
-
-
-def either(engine: Engine, frame: Frame, *bodies: list[ast.stmt]) -> bool:
-    """Run alternatives from the same state, and join what they leave."""
-    before = frame.env
-    after: list[dict[str, Value]] = []
-    for body in bodies:
-        frame.env = dict(before)
-        if engine.block(body, frame):
-            after.append(frame.env)
-    frame.env = merged(after) if after else before
-    return bool(after)
 
 
 def merged(envs: list[dict[str, Value]]) -> dict[str, Value]:
@@ -76,21 +65,25 @@ def _owned(values: list[Value | None]) -> list[Value | None]:
     return [v for v in values if v is None or v.others or not any(v.same(c) for c in copied)]
 
 
-def loop(engine: Engine, frame: Frame, body: list[ast.stmt], start: Any) -> None:
-    """Run a body until names stand for nothing new; twice is enough for what is reported."""
-    before = dict(frame.env)
-    for _ in range(2):
-        kept = engine.kept
+#: What names stand for: any of the possibilities; twice round is enough for what is reported.
+OWNED: Final = Domain(merged)
+
+
+def _loop(engine: Engine, frame: Frame, body: list[ast.stmt], start: Callable[[], object]) -> None:
+    """Run a body until names stand for nothing new, and nothing new is kept."""
+    kept = engine.kept
+
+    def turn() -> bool:
         start()
-        engine.block(body, frame)
-        after = merged([before, frame.env])
-        settled = kept == engine.kept and all(
+        return engine.block(body, frame)
+
+    def settled(before: dict[str, Value], after: dict[str, Value]) -> bool:
+        return kept == engine.kept and all(
             value.is_idle() if (was := before.get(name)) is None else value.stays(was)
             for name, value in after.items()
         )
-        frame.env = before = after
-        if settled:
-            break
+
+    loop(frame, OWNED, turn, settled)
 
 
 def _expr(engine: Engine, node: ast.Expr, frame: Frame) -> None:
@@ -169,34 +162,29 @@ def _if(engine: Engine, node: ast.If, frame: Frame) -> bool:
     truth = ask_truth(engine, node.test, frame)
     if truth is not None:
         return engine.block(node.body if truth else node.orelse, frame)
-    return either(engine, frame, node.body, node.orelse)
+    ways = node.body, node.orelse
+    return either(frame, OWNED, lambda body: engine.block(body, frame), ways)
 
 
 def _for(engine: Engine, node: ast.For | ast.AsyncFor, frame: Frame) -> None:
     element = each_of(engine, engine.expr(node.iter, frame), frame, node.iter)
-    loop(engine, frame, node.body, lambda: store(engine, node.target, element, frame))
+    _loop(engine, frame, node.body, lambda: store(engine, node.target, element, frame))
     engine.block(node.orelse, frame)
 
 
 def _while(engine: Engine, node: ast.While, frame: Frame) -> None:
-    loop(engine, frame, node.body, lambda: ask_truth(engine, node.test, frame))
+    _loop(engine, frame, node.body, lambda: ask_truth(engine, node.test, frame))
     engine.block(node.orelse, frame)
 
 
-def _try(engine: Engine, node: Any, frame: Frame) -> None:
-    before = dict(frame.env)
-    engine.block(node.body, frame)
-    ends = [frame.env]
-    for handler in node.handlers:
-        frame.env = merged([before, ends[0]])
+def _try(engine: Engine, node: Any, frame: Frame) -> bool:
+    def handle(handler: ast.ExceptHandler) -> bool:
         kinds = engine.expr(handler.type, frame) if handler.type is not None else None
         if handler.name:
             bind(engine, handler.name, _caught(engine, kinds, frame), frame, handler)
-        if engine.block(handler.body, frame):
-            ends.append(frame.env)
-    frame.env = merged(ends)
-    engine.block(node.orelse, frame)
-    engine.block(node.finalbody, frame)
+        return engine.block(handler.body, frame)
+
+    return attempt(frame, OWNED, lambda body: engine.block(body, frame), node, handle)
 
 
 def _with(engine: Engine, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
@@ -216,37 +204,39 @@ def _with(engine: Engine, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
     engine.catching = catching
 
 
-def _match(engine: Engine, node: ast.Match, frame: Frame) -> None:
+def _match(engine: Engine, node: ast.Match, frame: Frame) -> bool:
     subject = read(engine, node.subject, frame)
-    before, after = frame.env, [dict(frame.env)]
-    for case in node.cases:
-        frame.env = dict(before)
+
+    def run(case: ast.match_case) -> bool:
         for part in walk(case.pattern):
-            if isinstance(part, ast.MatchStar) and part.name:
-                rest = Value(
-                    "list", frame.level, fields={None: take_element(engine, subject, frame)}
-                )
-                bind(engine, part.name, rest, frame, part)
-            elif isinstance(part, ast.MatchAs) and part.name:
-                bind(engine, part.name, take_item(engine, subject, frame), frame, part)
-            elif isinstance(part, ast.MatchMapping):
-                for key in part.keys:
-                    read(engine, key, frame)
-                if part.rest:
-                    rest = {None: take_element(engine, subject, frame)}
-                    bind(engine, part.rest, Value("dict", frame.level, fields=rest), frame, part)
-            elif isinstance(part, ast.MatchValue):
-                read(engine, part.value, frame)
-            elif isinstance(part, ast.MatchClass):
-                cls = read(engine, part.cls, frame)
-                ask_instance(engine, subject, cls, frame, part)
-                if part.patterns:
-                    take_attribute(engine, cls, "__match_args__", frame, part)
+            _pattern(engine, part, subject, frame)
         if case.guard is not None:
             read(engine, case.guard, frame)
-        if engine.block(case.body, frame):
-            after.append(frame.env)
-    frame.env = merged(after)
+        return engine.block(case.body, frame)
+
+    return either(frame, OWNED, run, node.cases, none=not is_whole(node))
+
+
+def _pattern(engine: Engine, part: ast.AST, subject: Value, frame: Frame) -> None:
+    """Take apart what is matched: bind the names of a pattern, ask what it asks."""
+    if isinstance(part, ast.MatchStar) and part.name:
+        rest = Value("list", frame.level, fields={None: take_element(engine, subject, frame)})
+        bind(engine, part.name, rest, frame, part)
+    elif isinstance(part, ast.MatchAs) and part.name:
+        bind(engine, part.name, take_item(engine, subject, frame), frame, part)
+    elif isinstance(part, ast.MatchMapping):
+        for key in part.keys:
+            read(engine, key, frame)
+        if part.rest:
+            rest = Value("dict", frame.level, fields={None: take_element(engine, subject, frame)})
+            bind(engine, part.rest, rest, frame, part)
+    elif isinstance(part, ast.MatchValue):
+        read(engine, part.value, frame)
+    elif isinstance(part, ast.MatchClass):
+        cls = read(engine, part.cls, frame)
+        ask_instance(engine, subject, cls, frame, part)
+        if part.patterns:
+            take_attribute(engine, cls, "__match_args__", frame, part)
 
 
 def _raise(engine: Engine, node: ast.Raise, frame: Frame) -> bool:
@@ -282,8 +272,8 @@ def _caught(engine: Engine, kinds: Value | None, frame: Frame) -> Value:
     return join([*engine.raised, *made]) or engine.unknown(frame.level)
 
 
-def _leave(engine: Engine, node: ast.Break | ast.Continue, frame: Frame) -> bool:
-    return False
+def _jump(engine: Engine, node: ast.Break | ast.Continue, frame: Frame) -> bool:
+    return jump(frame, node)
 
 
 def _assert(engine: Engine, node: ast.Assert, frame: Frame) -> None:
@@ -407,8 +397,8 @@ def decorate(engine: Engine, decorator: ast.expr, value: Value, frame: Frame) ->
 #: What runs a statement, by the type of its node; False says that control never goes on. Nothing
 #: runs ``pass``, ``global``, ``nonlocal``, and type aliases.
 STATEMENTS: Final[Mapping[type[ast.AST], Callable[[Engine, Any, Frame], bool | None]]] = {
-    ast.Break: _leave,
-    ast.Continue: _leave,
+    ast.Break: _jump,
+    ast.Continue: _jump,
     ast.Expr: _expr,
     ast.Return: _return,
     ast.Assign: _assign,

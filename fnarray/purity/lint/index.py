@@ -59,6 +59,8 @@ class Scope:
 
     ``writes`` are the names that inner functions rebind through ``global`` or ``nonlocal``;
     ``frozen`` those of arrays made read-only; ``holds`` says that functions stand inside.
+    ``is_class`` says that it is a class's body, whose names methods do not see, and ``is_function``
+    that it is a function's, or a lambda's: asked for each name that is looked up.
     """
 
     node: ast.Module | ast.ClassDef | Function
@@ -72,21 +74,17 @@ class Scope:
     returns: list[ast.expr] = field(default_factory=list[ast.expr])
     sets: dict[str, list[Assigned]] | None = None
     holds: bool = False
+    is_class: bool = field(init=False)
+    is_function: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_class = isinstance(self.node, ast.ClassDef)
+        self.is_function = isinstance(self.node, FUNCTIONS)
 
     @property
     def in_loop(self) -> bool:
         """Whether this is defined anew at each turn of a loop."""
         return self.loop is not None
-
-    @property
-    def is_class(self) -> bool:
-        """Whether this is a class body, whose names methods do not see."""
-        return isinstance(self.node, ast.ClassDef)
-
-    @property
-    def is_function(self) -> bool:
-        """Whether this is a function or lambda."""
-        return isinstance(self.node, FUNCTIONS)
 
     @property
     def name(self) -> str:
@@ -159,6 +157,7 @@ class Module:
     ``asked`` are the modules that its names were looked for in, by dotted name; ``sites`` are where
     it changes something in place; ``imports`` are names and what they stand for, in any scope;
     ``drawing`` are those by which it may call what draws from keys, once somebody has asked.
+    ``ours`` says that it names ``fnarray``, itself or by what it imports.
     """
 
     name: str
@@ -176,9 +175,11 @@ class Module:
     reached: set[str] = field(default_factory=set[str])
     imports: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     drawing: frozenset[str] | None = None
+    ours: bool = False
     _mentions: dict[re.Pattern[str], bool] = field(default_factory=dict[re.Pattern[str], bool])
 
     def __post_init__(self) -> None:
+        self.ours = self.source.ours
         tree = self.source.tree or ast.Module([], [])
         self.scope = Scope(tree, self, None)
         self.scopes[tree] = self.scope

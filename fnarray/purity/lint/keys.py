@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from ..findings import Finding
 from ..known import MUTATORS
 from ..nodes import children, walk
 from ..rules import RULES
+from ..ways import Domain, State, attempt, either, is_whole, jump, loop
 from ._words import words
 from .index import FUNCTIONS, Module, Scope
 from .place import place_of
@@ -26,14 +27,23 @@ _FREE = words(
 #: Functions that draw, by the names under which a project may hand them on.
 _DRAWS = words("normal uniform split bernoulli randint choice permutation categorical gamma")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_DEAD = None
-State = dict[str, int] | None
 
 
-class _Keys:
-    """Follows the keys of one function; a state maps a key's spelling to the draws made."""
+def _most(ends: list[dict[str, int]]) -> dict[str, int]:
+    """Return the most draws that any one way made."""
+    keys = dict.fromkeys(key for env in ends for key in env)
+    return {key: max(env.get(key, 0) for env in ends) for key in keys}
+
+
+#: Draws: what a ``try`` drew before it failed is drawn again by its handlers, and means to be.
+DRAWN: Final = Domain(_most, undone=True)
+
+
+class _Keys(State[int]):
+    """Follows the keys of one function: how often each was drawn from, by its spelling."""
 
     def __init__(self, project: Project, scope: Scope) -> None:
+        super().__init__()
         self.project = project
         self.scope = scope
         #: For each draw that is not the first: the key, and all draws made from it until then.
@@ -47,7 +57,7 @@ class _Keys:
         assert isinstance(node, FUNCTIONS)
         body: list[ast.stmt]
         body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
-        self.block(body, {})
+        self.block(body)
         module = self.scope.module
         for call, (key, draws) in self.found.items():
             # What a loop draws anew at each turn is the same each time, and keys lead further.
@@ -67,30 +77,27 @@ class _Keys:
                 source=module.source.line(call.lineno),
             )
 
-    def block(self, body: list[ast.stmt], state: State) -> State:
+    def block(self, body: list[ast.stmt]) -> bool:
+        """Follow statements in order; say whether control can leave at the end."""
         for statement in _chained(body):
-            if state is _DEAD:
-                return state
-            handler = _HANDLERS.get(type(statement))
-            state = handler(self, statement, state) if handler else self.plain(statement, state)
-        return state
+            if _HANDLERS.get(type(statement), _Keys.plain)(self, statement) is False:
+                return False
+        return True
 
-    def plain(self, node: ast.AST, state: State) -> State:
-        self.draws(node, state)
+    def plain(self, node: ast.AST) -> None:
+        self.draws(node)
         for child in walk(node):
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
-                self.forget(child.id, state)
+                self.forget(child.id)
             elif isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Store):
-                self.forget(ast.unparse(child), state)
-        return state
+                self.forget(ast.unparse(child))
 
-    def forget(self, name: str, state: State) -> None:
+    def forget(self, name: str) -> None:
         """A name is bound anew: what was drawn from it no longer counts."""
-        assert state is not None
-        for key in [k for k in state if k == name or k.startswith((f"{name}[", f"{name}."))]:
-            del state[key]
+        for key in [k for k in self.env if k == name or k.startswith((f"{name}[", f"{name}."))]:
+            del self.env[key]
 
-    def draws(self, node: ast.AST, state: State) -> None:
+    def draws(self, node: ast.AST) -> None:
         """Count the draws in an expression, in the order of the text.
 
         What an assertion draws is drawn again to be compared with.
@@ -98,50 +105,49 @@ class _Keys:
         if not self.mentions(node) or _is_assertion(node):
             return
         if isinstance(node, ast.IfExp):
-            self.draws(node.test, state)
-            assert state is not None
-            one, two = dict(state), dict(state)
-            self.draws(node.body, one)
-            self.draws(node.orelse, two)
-            state.update(_merge(one, two) or {})
+            self.draws(node.test)
+            either(self, DRAWN, self.expression, (node.body, node.orelse))
             return
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             return
         if isinstance(node, _COMPREHENSIONS):
-            self.comprehension(node, state)
+            self.comprehension(node)
             return
         match node:
             case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int() as index)):
                 for child in children(call):
-                    self.draws(child, state)
-                self.count(call, state, index if _name(call) == "split" else None)
+                    self.draws(child)
+                self.count(call, index if _name(call) == "split" else None)
             case _:
                 for child in children(node):
-                    self.draws(child, state)
+                    self.draws(child)
                 if isinstance(node, ast.Call):
-                    self.count(node, state)
+                    self.count(node)
 
-    def comprehension(self, node: Any, state: State) -> None:
+    def expression(self, node: ast.expr) -> bool:
+        self.draws(node)
+        return True
+
+    def comprehension(self, node: Any) -> None:
         """Count the draws of a comprehension, whose variables are its own."""
-        assert state is not None
         targets: list[ast.expr] = [generator.target for generator in node.generators]
         own = {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
-        before = dict(state)
+        before = dict(self.env)
         for name in own:
-            self.forget(name, state)
+            self.forget(name)
         for child in children(node):
             for part in children(child) if isinstance(child, ast.comprehension) else [child]:
-                self.draws(part, state)
+                self.draws(part)
         for name in own:
-            self.forget(name, state)
-        state.update({k: n for k, n in before.items() if k not in state})
+            self.forget(name)
+        self.env.update({k: n for k, n in before.items() if k not in self.env})
 
-    def count(self, call: ast.Call, state: State, part: int | None = None) -> None:
+    def count(self, call: ast.Call, part: int | None = None) -> None:
         """Count a draw; of ``split(key)[0]``, that part of the key alone."""
         key = drawn_key(self.project, self.scope, call)
         if key is None:
             return
-        assert state is not None
+        state = self.env
         name = key
         parts = [k for k in state if k.startswith(f"{key}[split ")]
         if part is not None and not state.get(key):
@@ -163,71 +169,66 @@ class _Keys:
 
     # --- statements ---
 
-    def if_(self, node: ast.If, state: State) -> State:
-        self.draws(node.test, state)
-        assert state is not None
-        one = self.block(node.body, dict(state))
-        two = self.block(node.orelse, dict(state))
-        return _merge(one, two)
+    def if_(self, node: ast.If) -> bool:
+        self.draws(node.test)
+        return either(self, DRAWN, self.block, (node.body, node.orelse))
 
-    def loop(self, node: ast.For | ast.While, state: State) -> State:
-        assert state is not None
-        target = getattr(node, "target", None)
-        self.draws(node.iter if isinstance(node, ast.For) else node.test, state)
-        inner: State = dict(state)
-        for _ in range(2):  # a second time round finds the key of the first
-            if inner is not None:
-                if target is not None:
-                    for child in walk(target):
-                        if isinstance(child, ast.Name):
-                            self.forget(child.id, inner)
-                inner = self.block(node.body, inner)
-        return self.block(node.orelse, _merge(state, inner))
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> bool:
+        target = None if isinstance(node, ast.While) else node.target
+        self.draws(node.test if isinstance(node, ast.While) else node.iter)
 
-    def with_(self, node: ast.With, state: State) -> State:
+        def turn() -> bool:
+            for child in walk(target) if target is not None else ():
+                if isinstance(child, ast.Name):
+                    self.forget(child.id)
+            return self.block(node.body)
+
+        loop(self, DRAWN, turn)
+        return self.block(node.orelse)
+
+    def with_(self, node: ast.With | ast.AsyncWith) -> bool:
         for item in node.items:
-            self.plain(item, state)
-        return self.block(node.body, state)
+            self.plain(item)
+        return self.block(node.body)
 
-    def try_(self, node: ast.Try, state: State) -> State:
-        assert state is not None
-        before = dict(state)
-        after = self.block(node.body, state)
-        for handler in node.handlers:
-            after = _merge(after, self.block(handler.body, dict(before)))
-        if after is not None:
-            after = self.block(node.orelse, after)
-        return self.block(node.finalbody, after) if after is not None else after
+    def try_(self, node: ast.Try) -> bool:
+        return attempt(self, DRAWN, self.block, node, lambda handler: self.block(handler.body))
 
-    def match(self, node: ast.Match, state: State) -> State:
-        self.draws(node.subject, state)
-        assert state is not None
-        after: State = dict(state)
-        for case in node.cases:
-            after = _merge(after, self.block(case.body, dict(state)))
-        return after
+    def match(self, node: ast.Match) -> bool:
+        self.draws(node.subject)
 
-    def leave(self, node: ast.AST, state: State) -> State:
-        self.plain(node, state)
-        return _DEAD
+        def run(case: ast.match_case) -> bool:
+            if case.guard is not None:
+                self.draws(case.guard)
+            return self.block(case.body)
 
-    def skip(self, node: ast.AST, state: State) -> State:
-        self.forget(getattr(node, "name", ""), state)
-        return state
+        return either(self, DRAWN, run, node.cases, none=not is_whole(node))
+
+    def leave(self, node: ast.Return | ast.Raise) -> bool:
+        self.plain(node)
+        return False
+
+    def jump(self, node: ast.Break | ast.Continue) -> bool:
+        return jump(self, node)
+
+    def skip(self, node: ast.AST) -> None:
+        self.forget(getattr(node, "name", ""))
 
 
-_HANDLERS: dict[type[ast.stmt], Callable[[_Keys, Any, State], State]] = {
+_HANDLERS: dict[type[ast.stmt], Callable[[_Keys, Any], bool | None]] = {
     ast.If: _Keys.if_,
     ast.For: _Keys.loop,
+    ast.AsyncFor: _Keys.loop,
     ast.While: _Keys.loop,
     ast.With: _Keys.with_,
+    ast.AsyncWith: _Keys.with_,
     ast.Try: _Keys.try_,
     ast.TryStar: _Keys.try_,
     ast.Match: _Keys.match,
     ast.Return: _Keys.leave,
     ast.Raise: _Keys.leave,
-    ast.Continue: _Keys.leave,
-    ast.Break: _Keys.leave,
+    ast.Continue: _Keys.jump,
+    ast.Break: _Keys.jump,
     ast.FunctionDef: _Keys.skip,
     ast.AsyncFunctionDef: _Keys.skip,
     ast.ClassDef: _Keys.skip,
@@ -345,12 +346,6 @@ def _excludes(one: ast.stmt, other: ast.stmt) -> bool:
             return a == b and first != second and not rebound
         case _:
             return False
-
-
-def _merge(one: State, two: State) -> State:
-    if one is None or two is None:
-        return two if one is None else one
-    return {key: max(one.get(key, 0), two.get(key, 0)) for key in one.keys() | two.keys()}
 
 
 def _spelling(node: ast.expr | None) -> str | None:

@@ -18,18 +18,19 @@ from .changes import NOTHING, Changed, Part, part_of
 from .config import Settings
 from .customs import is_expected
 from .effects import Effects, FunctionKey, key_of
-from .index import Scope
+from .index import Module, Scope
 from .keys import reused
 from .passing import function_around
 from .pitfalls import pitfalls
-from .project import Project
+from .project import External, Project
 from .selection import select
 from .source import SourceFile, read
 from .statics import StaticResolver
 from .traced import Finder, TracedSite
 from .uses import jit_in_loop, unhashable
 
-#: A file that says none of these traces nothing; it is opened only as somebody's helper.
+#: A file that says none of these, nor imports from one that does, traces nothing; it is opened only
+#: as somebody's helper.
 _MARKS = ("jax", "fnarray")
 
 
@@ -180,9 +181,38 @@ class Examiner:
         with deep(), told, _surviving(outcome, source):
             if source.problem is not None:
                 outcome.found.append(_fault(source))
-            if source.tree is not None and any(mark in source.text for mark in self.marks):
+            if source.tree is not None and self._may_trace(source):
                 self._look(source, outcome)
         return outcome
+
+    def _may_trace(self, source: SourceFile) -> bool:
+        """Say whether a file names what traces, or imports from a file of the project that does.
+
+        Where nothing is imported nothing is to be found, and a file's names need not be gathered.
+        """
+        if self._is_marked(source.text):
+            return True
+        if "import" not in source.text:
+            return False
+        module = self.project.take(source)
+        near = [*self._imported(module)]
+        module.ours = any(is_ours for _, is_ours in near)
+        return any(is_marked for is_marked, _ in near)
+
+    def _imported(self, module: Module) -> Iterator[tuple[bool, bool]]:
+        """Yield whether what a module imports comes from where tracing, or fnarray, is named."""
+        for target in dict.fromkeys((*(target for _, target in module.imports), *module.stars)):
+            found = self.project.follow(target, module)
+            if isinstance(found, External):  # ``from .compat import jit``, which JAX gives there
+                yield self._is_marked(found.name), found.name.startswith("fnarray.")
+                continue
+            package = target.rpartition(".")[0]
+            holder = found.module if found is not None else self.project.module(package, module)
+            if holder is not None:
+                yield self._is_marked(holder.source.text), holder.source.ours
+
+    def _is_marked(self, text: str) -> bool:
+        return any(mark in text for mark in self.marks)
 
     def _look(self, source: SourceFile, outcome: Outcome) -> None:
         module = self.project.take(source)

@@ -313,6 +313,31 @@ class Project:
             case _:
                 return None
 
+    def written(
+        self, node: ast.expr, scope: Scope, depth: int = _DEPTH
+    ) -> tuple[ast.expr, Scope] | None:
+        """Return the expression that a name was bound to last, and where, through imports too."""
+        found: tuple[Scope, list[Binding]] | None = None
+        match node:
+            case ast.Name(id=name):
+                found = scope.lookup(name)
+            case ast.Attribute(value=ast.Name() as base, attr=name):
+                owner = self.resolve(base, scope)
+                if isinstance(owner, Scope) and not owner.is_function and name in owner.names:
+                    found = owner, owner.names[name]
+            case _:
+                return node, scope
+        match found[1][-1] if found is not None and depth > 0 else None:
+            case Assigned(value=ast.expr() as value, exact=True):
+                return self.written(value, found[0], depth - 1) if found is not None else None
+            case Import(target=target) if found is not None:
+                home, _, name = target.rpartition(".")
+                module = self.module(home, found[0].module)
+                there = ast.Name(name, ast.Load())
+                return self.written(there, module.scope, depth - 1) if module is not None else None
+            case _:
+                return None
+
     def star(self, module: str, name: str, importer: Module, depth: int) -> Target | None:
         """Return what ``from module import *`` binds to a name, if anything can be said."""
         if depth <= 0:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import cast
 
 from ..transforms import ARRAY_PACKAGES, is_control
+from ..ways import State
 from ._words import words
 from .index import Scope
 from .project import External, Project
@@ -49,13 +50,13 @@ _ARRAY_PACKAGES = tuple(
 _FRAMEWORK = tuple(f"{package}." for package in ARRAY_PACKAGES)
 
 
-class Taint:
+class Taint(State[int]):
     """Strength of expressions under an environment of names; ``project`` resolves callees."""
 
     def __init__(self, project: Project, scope: Scope) -> None:
+        super().__init__()
         self.project = project
         self.scope = scope
-        self.env: dict[str, int] = {}
 
     def of(self, node: ast.expr | None) -> int:
         """Return how surely an expression is a traced value."""

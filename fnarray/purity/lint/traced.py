@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ..transforms import JIT, PARTIALS, SETTERS, Transform, last_names, transform_of
@@ -35,7 +35,7 @@ class TracedSite:
     @property
     def ours(self) -> bool:
         """Whether the file that traces it names ``fnarray``, which will refuse what is found."""
-        return (self.around or self.scope).module.source.ours
+        return (self.around or self.scope).module.ours
 
     @property
     def decorates(self) -> bool:
@@ -67,6 +67,7 @@ class Finder:
         self.last = last_names() | {name.rpartition(".")[2] for name in self.declared}
         self.appliers = Appliers(self._applied_by)
         self._called: dict[ast.Call, Transform | None] = {}
+        self._preset_of: dict[ast.Call, Use | None] = {}
 
     def named(self, dotted: str) -> Transform | None:
         """Return the transform of a dotted name, those that the settings declare among them."""
@@ -89,7 +90,9 @@ class Finder:
         """
         if not isinstance(node, ast.Call):
             found = self.transform(node, scope)
-            return Use(found, node, (), scope) if found and found.decorates else None
+            if found is not None:
+                return Use(found, node, (), scope) if found.decorates else None
+            return self._preset(node, scope)
         if self.is_partial(node.func, scope) and node.args:
             found = self.transform(node.args[0], scope)
             if found is not None and found.decorates and len(node.args) == 1:
@@ -100,6 +103,14 @@ class Finder:
             if found is not None and found.decorates:
                 return Use(found, node, tuple(node.keywords), scope)
         return None
+
+    def _preset(self, node: ast.expr, scope: Scope) -> Use | None:
+        """Return the transform that a name stands for with its settings: ``fast = jit(n=1)``."""
+        made = self.project.written(node, scope)
+        if made is None or not isinstance(made[0], ast.Call):
+            return None
+        use = self.applied(*made)
+        return replace(use, node=node, scope=scope) if use is not None else None
 
     def is_partial(self, node: ast.expr, scope: Scope) -> bool:
         """Say whether an expression names ``functools.partial`` or a twin."""
@@ -157,10 +168,12 @@ class Finder:
         """Return the transform that a call is of."""
         call = site.node
         if call not in self._called:
-            func = call.func
+            func, scope = call.func, site.scope
             named = isinstance(func, (ast.Name, ast.Attribute))
-            asked = named and self._may_transform(func, site.scope)
-            self._called[call] = self.transform(func, site.scope) if asked else None
+            asked = named and self._may_transform(func, scope)
+            found = self._called[call] = self.transform(func, scope) if asked else None
+            if asked and found is None and call.args:
+                self._preset_of[call] = self._preset(func, scope)
         return self._called[call]
 
     def _applied_by(self, site: CallSite) -> tuple[Transform, tuple[ast.keyword, ...]] | None:
@@ -168,8 +181,17 @@ class Finder:
         call = site.node
         if (found := self._of_call(site)) is not None:
             return found, tuple(call.keywords)
-        use = self.applied(call.func, site.scope) if isinstance(call.func, ast.Call) else None
+        use = self._set(site)
         return (use.transform, use.keywords) if use is not None else None
+
+    def _set(self, site: CallSite) -> Use | None:
+        """Return what a call applies whose callee is a transform with settings: ``jit(n=1)(f)``.
+
+        Of a callee that is no transform by itself, which was asked before.
+        """
+        if isinstance(site.node.func, ast.Call):
+            return self.applied(site.node.func, site.scope)
+        return self._preset_of.get(site.node)
 
     def _call(self, site: CallSite) -> Iterator[TracedSite]:
         call, scope = site.node, site.scope
@@ -177,16 +199,14 @@ class Finder:
         if isinstance(func, ast.Attribute) and func.attr in SETTERS:
             yield from self._slots(call, scope, SETTERS[func.attr])
             return
-        if isinstance(func, (ast.Name, ast.Attribute)):
-            found = self._of_call(site)
-            yield from self._slots(call, scope, found) if found else self._handed(call, scope)
-        elif isinstance(func, ast.Call):  # partial(jit, static_argnums=0)(f), jit(...)(f)
-            use = self.applied(func, scope)
-            if use is not None and call.args:
-                for target, bound, names, part in self.functions(call.args[0], scope):
-                    yield self._traced(target, use, bound, names, part)
-            elif use is None:
-                yield from self._handed(call, scope)
+        found = self._of_call(site)
+        if found is not None:
+            yield from self._slots(call, scope, found)
+        elif (use := self._set(site)) is None:
+            yield from self._handed(call, scope)
+        elif call.args:  # partial(jit, static_argnums=0)(f), jit(...)(f)
+            for target, bound, names, part in self.functions(call.args[0], scope):
+                yield self._traced(target, use, bound, names, part)
 
     def _may_transform(self, func: ast.Name | ast.Attribute, scope: Scope) -> bool:
         """Say whether a callee may be a transform, by its name, or under another in the project.

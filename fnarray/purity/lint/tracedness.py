@@ -10,11 +10,12 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Final, cast
 
 from ..findings import Finding
 from ..nodes import children, walk
 from ..rules import RULES
+from ..ways import Domain, attempt, either, is_whole, jump, loop
 from ._words import words
 from .index import FUNCTIONS, Scope, parameters
 from .place import place_of
@@ -25,6 +26,16 @@ from .traced import TracedSite
 
 _TEXTUAL = re.compile(r"\b(str|Callable|type|Literal|dtype|DTypeLike|Sequence\[int\])\b")
 _GUARD = re.compile(r"Concretization|Tracer|ConcreteError")
+
+
+def _on_all_ways(ends: list[dict[str, int]]) -> dict[str, int]:
+    """Return what is traced whichever way control came: nothing else is claimed."""
+    shared = (name for name in ends[0] if all(name in env for env in ends))
+    return {name: min(env[name] for env in ends) for name in shared}
+
+
+#: What is traced: a body's rules are asked once, and a loop is taken to be run.
+TRACED: Final = Domain(_on_all_ways, turns=1, skips=False)
 #: How many helpers deep traced values are followed.
 _DEEPEST = 4
 
@@ -151,18 +162,25 @@ class Tracedness:
 
     # --- statements ---
 
-    def _block(self, body: list[ast.stmt]) -> None:
+    def _block(self, body: list[ast.stmt]) -> bool:
+        """Walk statements in order; say whether control can leave at the end."""
         for statement in body:
-            handler = self._statements.get(type(statement))
-            if handler is not None:
-                handler(self, statement)
-            else:
-                self._other(statement)
+            handler = self._statements.get(type(statement), Tracedness._other)
+            if handler(self, statement) is False:
+                return False
+        return True
 
     def _other(self, node: ast.stmt) -> None:
         for child in children(node):
             if isinstance(child, ast.expr):
                 self.expression(child)
+
+    def _leave(self, node: ast.stmt) -> bool:
+        self._other(node)
+        return False
+
+    def _jump(self, node: ast.Break | ast.Continue) -> bool:
+        return jump(self.taint, node)
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         scope = self.module.scopes.get(node)
@@ -210,37 +228,36 @@ class Tracedness:
             case _:
                 pass
 
-    def _if_(self, node: ast.If) -> None:
+    def _if_(self, node: ast.If) -> bool:
         self.decide(node.test, "if")
-        before = dict(self.taint.env)
-        self._block(node.body)
-        after = self.taint.env
-        self.taint.env = before
-        self._block(node.orelse)
-        if _leaves(node.body):  # ``if isinstance(x, Tracer): raise``: afterwards it is none
-            self.taint.env |= dict.fromkeys(_of_tracers(node.test), NONE)
-        # A name is traced afterwards only when it is on both ways (or one way never comes out).
-        if not _leaves(node.body):
-            if _leaves(node.orelse):
-                self.taint.env = after
-            else:
-                names = self.taint.env.keys() & after.keys()
-                self.taint.env = {k: min(self.taint.env[k], after[k]) for k in names}
+        sorted_out = set[str]()
 
-    def _while_(self, node: ast.While) -> None:
+        def run(body: list[ast.stmt]) -> bool:
+            ended = self._block(body)
+            if body is node.body and not ended:  # ``if isinstance(x, Tracer): raise``
+                sorted_out.update(_of_tracers(node.test))
+            return ended
+
+        ended = either(self.taint, TRACED, run, (node.body, node.orelse))
+        self.taint.env |= dict.fromkeys(sorted_out, NONE)
+        return ended
+
+    def _loop(self, body: list[ast.stmt], orelse: list[ast.stmt]) -> bool:
+        loop(self.taint, TRACED, lambda: self._block(body))
+        return self._block(orelse)
+
+    def _while_(self, node: ast.While) -> bool:
         self.decide(node.test, "while")
-        self._block(node.body)
-        self._block(node.orelse)
+        return self._loop(node.body, node.orelse)
 
-    def _for_(self, node: ast.For) -> None:
+    def _for_(self, node: ast.For | ast.AsyncFor) -> bool:
         self.expression(node.iter)
         for rule in self.watchers.loops:
             rule(self, node.iter, node.body, node)
         self._bind(node.target, min(self.taint.of(node.iter), TREE))
-        self._block(node.body)
-        self._block(node.orelse)
+        return self._loop(node.body, node.orelse)
 
-    def _with_(self, node: ast.With) -> None:
+    def _with_(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
             self.expression(item.context_expr)
             if item.optional_vars is not None:
@@ -254,26 +271,31 @@ class Tracedness:
         self._block(node.body)
         self.guarded -= eager
 
-    def _try_(self, node: ast.Try) -> None:
+    def _try_(self, node: ast.Try) -> bool:
         guarded = any(h.type is None or _GUARD.search(ast.unparse(h.type)) for h in node.handlers)
-        self.guarded += guarded
-        self._block(node.body)
-        self.guarded -= guarded
-        for handler in node.handlers:
-            self._block(handler.body)
-        self._block(node.orelse)
-        self._block(node.finalbody)
+
+        def run(body: list[ast.stmt]) -> bool:
+            inside = guarded and body is node.body
+            self.guarded += inside
+            ended = self._block(body)
+            self.guarded -= inside
+            return ended
+
+        return attempt(self.taint, TRACED, run, node, lambda handler: self._block(handler.body))
 
     def _assert_(self, node: ast.Assert) -> None:
         self.decide(node.test, "assert")
 
-    def _match(self, node: ast.Match) -> None:
+    def _match(self, node: ast.Match) -> bool:
         self.expression(node.subject)
         self.ask(node)
-        for case in node.cases:
+
+        def run(case: ast.match_case) -> bool:
             if case.guard is not None:
                 self.decide(case.guard, "if")
-            self._block(case.body)
+            return self._block(case.body)
+
+        return either(self.taint, TRACED, run, node.cases, none=not is_whole(node))
 
     # --- expressions ---
 
@@ -442,7 +464,7 @@ class Tracedness:
 
     # --- what runs each kind of syntax ---
 
-    _statements: ClassVar[Mapping[type[ast.stmt], Callable[[Any, Any], None]]] = {
+    _statements: ClassVar[Mapping[type[ast.stmt], Callable[[Any, Any], bool | None]]] = {
         ast.FunctionDef: _define,
         ast.AsyncFunctionDef: _define,
         ast.ClassDef: _class_,
@@ -452,11 +474,17 @@ class Tracedness:
         ast.If: _if_,
         ast.While: _while_,
         ast.For: _for_,
+        ast.AsyncFor: _for_,
         ast.With: _with_,
+        ast.AsyncWith: _with_,
         ast.Try: _try_,
         ast.TryStar: _try_,
         ast.Assert: _assert_,
         ast.Match: _match,
+        ast.Return: _leave,
+        ast.Raise: _leave,
+        ast.Break: _jump,
+        ast.Continue: _jump,
     }
     _expressions: ClassVar[Mapping[type[ast.AST], Callable[[Any, Any], None]]] = {
         ast.BoolOp: _bool_op,
@@ -496,10 +524,6 @@ def short(node: ast.AST) -> str:
     """Return an expression as it is written, or the beginning of it."""
     text = ast.unparse(node)
     return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
 
 
 def _is_textual(arg: ast.arg) -> bool:
