@@ -9,6 +9,7 @@ are derived. Loops have a family of their own, in ``_looping``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from typing import Any
 
@@ -110,6 +111,10 @@ class Places:
     made: Any
 
 
+def _nothing(_params: Params) -> AbstractContextManager[Any]:
+    return nullcontext()
+
+
 @frozen
 class Holding:
     """The family of primitives that run a graph, or one of several, on their operands.
@@ -124,12 +129,16 @@ class Holding:
         Of inputs and results, where the params tell them.
     transposed : callable, optional
         In place of `transpose_graph`: ``transposed(graph, linear, given, params)``.
+    around : callable, optional
+        ``around(params)``, what is about a graph while it is derived as it was when it was traced:
+        rules that users gave run then.
     """
 
     held: str = "jaxpr"
     first: int = 0
     places: Places | None = None
     transposed: Callable[[ClosedGraph, Flags, Flags, Params], Derived] | None = None
+    around: Callable[[Params], AbstractContextManager[Any]] = _nothing
 
     def graphs(self, params: Params) -> Graphs:
         """Return the graphs held."""
@@ -174,7 +183,8 @@ class Holding:
         def jvp(primals: Values, tangents: Values, **params: Any) -> Any:
             rest, duals = primals[self.first :], tangents[self.first :]
             active = nonzero(duals)
-            derived, flags = alike(lambda g, f: jvp_graph(g, active, f), self.graphs(params))
+            with self.around(params):
+                derived, flags = alike(lambda g, f: jvp_graph(g, active, f), self.graphs(params))
             ins, outs = self._placed(params)
             found = self._bind(
                 prim,
@@ -196,7 +206,8 @@ class Holding:
         def linearize(primals: Values, tangents: Values, **params: Any) -> Any:
             active = nonzero(tangents)
             (graph,) = self.graphs(params)
-            d = linearize_graph(graph, active)
+            with self.around(params):
+                d = linearize_graph(graph, active)
             n = len(graph.out_avals)
             ins, outs = self._placed(params)
             kept = self.places and self.places.kept(params)
@@ -228,10 +239,11 @@ class Holding:
             known = tuple(not f for f in linear)
             given = nonzero(cts)
             graphs = self.graphs(params)
-            if self.transposed is None:
-                derived = [transpose_graph(g, linear, given, len(graphs) > 1) for g in graphs]
-            else:
-                derived = [self.transposed(g, linear, given, params) for g in graphs]
+            with self.around(params):
+                if self.transposed is None:
+                    derived = [transpose_graph(g, linear, given, len(graphs) > 1) for g in graphs]
+                else:
+                    derived = [self.transposed(g, linear, given, params) for g in graphs]
             ins, outs = self._placed(params)
             flags = derived[0].flags
             found = iter(
@@ -256,9 +268,10 @@ class Holding:
 
         def batch(axis: Axis, operands: Values, batched: Flags, **params: Any) -> Any:
             k = self.first
-            derived, flags = alike(
-                lambda g, f: batch_graph(g, batched[k:], axis, f), self.graphs(params)
-            )
+            with self.around(params):
+                derived, flags = alike(
+                    lambda g, f: batch_graph(g, batched[k:], axis, f), self.graphs(params)
+                )
             ins, outs = self._placed(params)
             found = self._bind(prim, operands[:k], derived, operands[k:], params, ins, outs)
             return found, flags

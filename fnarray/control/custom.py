@@ -553,13 +553,13 @@ class _VJPCall(_CustomCall):
                 f"Custom VJP bwd rule {fun_text(self.custom.bwd)} returned {c!r} of type {type(c)} "
                 f"at output{path}, which is not a valid fnarray type."
             ) from error
-        for what in "shape", "dtype":
-            if getattr(c, what) != getattr(aval, what):
+        for what, word in ("shape", "shapes"), ("dtype", "dtypes"), ("vma", "manual axis types"):
+            if getattr(c.aval, what) != getattr(aval, what):
                 raise ValueError(
                     f"Custom VJP bwd rule {fun_text(self.custom.bwd)} must produce an output with "
                     "the same type as the args tuple of the primal function, but at "
                     f"output{path} the bwd rule produced an output of type {_short(c.aval)} "
-                    f"corresponding to an input of type {_short(aval)}, so the {what}s do not match"
+                    f"corresponding to an input of type {_short(aval)}, so the {word} do not match"
                 )
         return c
 

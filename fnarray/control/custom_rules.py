@@ -497,6 +497,7 @@ custom_lin_p = register(
     Primitive(
         "custom_lin",
         quiet=False,
+        typed=True,
         aval=lambda *avals, out_avals, **params: out_avals,
         eval=_forward_only,
         form=_forward_only,

@@ -8,15 +8,16 @@ selection, and the transpose of that gives the others zeros.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ..core.avals import NO_SUMS, ShapedArray, place
-from ..core.axes import Axes
+from ..core.axes import Axes, AxisTrace
 from ..core.graph import ClosedGraph
 from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Undefined, Zero, chosen, is_zero
-from ..core.trace import bind
+from ..core.trace import bind, tracing
 from ..ops.collective import psum_p
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.rules import instantiate as made
@@ -103,9 +104,15 @@ def _summed(ct: Any, names: Names) -> Any:
     return bind(psum_p, ct, axis_name=names, axis_index_groups=None) if names else ct
 
 
+def _bound(params: dict[str, Any]) -> AbstractContextManager[Any]:
+    """Bind the axes, which rules of `custom_vjp` functions in a program may name."""
+    return tracing(AxisTrace(params["name"], params["mesh_axes"], params["checked"]))
+
+
 FAMILY = Holding(
     places=Places(lambda params: (params["in_names"], params["out_names"]), _put, _own, made=()),
     transposed=_transposed_of,
+    around=_bound,
 )
 
 

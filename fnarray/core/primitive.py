@@ -71,6 +71,8 @@ class Primitive:
         Whether results are weakly typed when every operand is.
     word : bool
         Whether it only says where its operand is: it is no part of what is compiled.
+    typed : bool
+        Whether ``aval`` itself says where results are, as that of words does.
     print_name : str, optional
         The name in printed graphs, where JAX has no operation of its own.
     print_params : callable, optional
@@ -92,6 +94,7 @@ class Primitive:
         "print_params",
         "quiet",
         "transpose",
+        "typed",
         "word",
     )
 
@@ -119,6 +122,7 @@ class Primitive:
         multiple_results: bool = False,
         quiet: bool = True,
         word: bool = False,
+        typed: bool = False,
         print_name: str | None = None,
         print_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ):
@@ -134,6 +138,7 @@ class Primitive:
         self.multiple_results = multiple_results
         self.quiet = quiet
         self.word = word
+        self.typed = typed or word
         self.print_name = print_name or name
         self.print_params = print_params
 

@@ -391,6 +391,7 @@ _barrier_p = register(
         transpose=lambda cts, *xs: _barred(cts),
         batch=lambda size, xs, batched: (bind(_barrier_p, *xs), batched),
         multiple_results=True,
+        typed=True,
     )
 )
 

@@ -22,7 +22,7 @@ from ..core.primitive import Primitive
 from ..core.source import is_told, user_source
 from ..core.trace import state
 from ..errors import ShardingTypeError
-from .placing import OWN_TYPES, cast, kind_along, pcast_p, placed_as, pvary_p, varied
+from .placing import cast, kind_along, pcast_p, placed_as, pvary_p, varied
 from .sums import EXCHANGES, check_exchange, summed_results
 
 __all__ = [
@@ -483,9 +483,7 @@ def _mesh_of(name: str, avals: Sequence[ShapedArray]) -> tuple[tuple[Hashable, i
 
 def _knows_types(prim: Primitive, params: dict[str, Any]) -> bool:
     """Whether an operation's own rule says where its results are, as that of one with graphs."""
-    if prim in OWN_TYPES or prim.name == "optimization_barrier":
-        return True
-    return prim.name not in RULES and next(subgraphs(params), None) is not None
+    return prim.typed or (prim.name not in RULES and next(subgraphs(params), None) is not None)
 
 
 def result_types(

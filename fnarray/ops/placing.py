@@ -19,7 +19,6 @@ from .kit.registry import register
 from .kit.rules import LINEAR
 
 __all__ = [
-    "OWN_TYPES",
     "cast",
     "constrained",
     "constraint_p",
@@ -200,9 +199,6 @@ inspect_p = register(
         multiple_results=True,
     )
 )
-
-#: Operations whose rules for types say where their results are.
-OWN_TYPES = frozenset((pvary_p, pcast_p, reshard_p, constraint_p, inspect_p))
 
 
 def constrained(x: Any, sharding: Any) -> Any:

@@ -188,3 +188,72 @@ def test_device_put_rows():
         fa.device_put_sharded([A[0], A, A], devices)
     with pytest.raises(ValueError, match="non-empty"):
         fa.device_put_replicated(A, [])
+
+
+def _numbered_sum():
+    """Return a function whose derivative, of its own, tells devices apart: by collectives."""
+
+    @fa.custom_vjp
+    def total(x):
+        return lax.psum(x, "x")
+
+    def backward(turn, ct):
+        return (lax.pcast(ct, "x", to="varying") * turn * lax.axis_size("x"),)
+
+    total.defvjp(lambda x: (lax.psum(x, "x"), lax.axis_index("x") + 1), backward)
+    return total
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, fa.jit, fa.checkpoint], ids=["own", "jit", "remat"])
+def test_rules_of_custom_functions_name_axes(wrap):
+    """Rules run where the axes of the program are bound, whatever holds their function."""
+    line, total = fa.make_mesh((4,), ("x",), (AxisType.Auto,)), _numbered_sum()
+    fun = fa.shard_map(
+        wrap(lambda x: total(fnp.sin(x)).sum()), mesh=line, in_specs=P("x"), out_specs=P()
+    )
+    xs = np.arange(16, dtype=np.float32).reshape(2, 8)
+    want = np.cos(xs) * 4 * np.repeat(np.arange(1, 5), 2)
+    np.testing.assert_allclose(fa.grad(fun)(xs[0]), want[0], rtol=1e-6)
+    np.testing.assert_allclose(fa.vmap(fa.grad(fun))(xs), want, rtol=1e-6)
+
+
+def test_weights_are_gathered_again_on_the_way_back():
+    """A layer keeps its part of the weights alone: it gathers the others twice, and sums."""
+
+    @fa.custom_vjp
+    def layer(part, x):
+        return x @ lax.all_gather(part, "x", tiled=True)
+
+    def backward(kept, ct):
+        part, x = kept
+        whole = lax.all_gather(lax.optimization_barrier(part), "x", tiled=True)
+        return lax.psum_scatter(x.T @ ct, "x", tiled=True), ct @ whole.T
+
+    layer.defvjp(lambda part, x: (layer(part, x), (part, x)), backward)
+
+    def loss(w, x):
+        return lax.psum((layer(w, x) ** 2).sum(), "x")
+
+    line = fa.make_mesh((2,), ("x",), (AxisType.Auto,))
+    fun = fa.shard_map(loss, mesh=line, in_specs=(P("x"), P("x")), out_specs=P())
+    w, x = A[:4], A / 9
+    dw, dx = fa.grad(fun, (0, 1))(w, x)
+    np.testing.assert_allclose(dw, 2 * x.T @ x @ w, rtol=1e-5)
+    np.testing.assert_allclose(dx, 2 * x @ w @ w.T, rtol=1e-5)
+
+
+def test_rules_give_cotangents_that_vary_as_arguments_do():
+    """A cotangent that varies where its argument does not would count once for each device."""
+
+    @fa.custom_vjp
+    def keep(x):
+        return x
+
+    keep.defvjp(lambda x: (x, None), lambda _, ct: (lax.pcast(ct, "x", to="varying"),))
+    line = fa.make_mesh((2,), ("x",), (AxisType.Auto,))
+    fun = fa.shard_map(
+        lambda w, x: lax.psum((keep(w) * x).sum(), "x"),
+        mesh=line, in_specs=(P(), P("x")), out_specs=P(),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="manual axis types do not match"):
+        fa.grad(fun)(A[0], A[:4])
