@@ -13,6 +13,7 @@ from . import numpy as jnp
 from .core import tree
 from .core.array import Array
 from .core.dtypes import canonicalize_dtype, dtype_and_weak, lattice_result_type
+from .ops.kit.moves import as_seen
 
 __all__ = ["ravel_pytree"]
 
@@ -64,6 +65,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Any]:
         leaves have one dtype, `TypeError` for another dtype.
     """
     leaves, structure = tree.flatten(pytree)
+    leaves = as_seen(leaves, pytree)  # random keys refuse to be numbers, as their words would not
     if not leaves:
         empty = jnp.zeros(0)
         return empty, _Unravel(structure, (), (), empty.dtype)

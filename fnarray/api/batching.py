@@ -9,16 +9,17 @@ from ..control.admission import admit
 from ..control.refs import refs_given
 from ..control.signature import Statics, argument_paths, fun_name, fun_text
 from ..core import tree
-from ..core.array import Array, ArrayImpl, aval_of
+from ..core.array import Array, aval_of
 from ..core.avals import ShapeDtypeStruct
 from ..core.axes import Axis
 from ..core.callables import named_as
 from ..core.ref import Ref, local, store, value_of
 from ..core.source import VMAP, under, user_source
 from ..core.tangents import chosen
-from ..core.trace import Trace, Tracer, state
+from ..core.trace import Trace, state
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import Overlay, as_seen
 from ..ops.kit.rules import spread
 from ..transforms.batch import batch
 
@@ -87,14 +88,11 @@ def vmap(
         axes = axes_of_arguments("vmap", in_axes, args, kwargs, len(leaves))
         # What is the same for all examples may be anything.
         arrays = checked_arrays("vmap", fun, leaves, args, kwargs, axes)
-        if any(a is not None and a < 0 for a in axes):
-            axes = _past_words(axes, (args, kwargs))
+        axes = from_the_front("vmap", fun, arrays, axes, args, kwargs)
         axis = Axis(size_of("vmap", fun, arrays, axes, axis_size, args, kwargs), axis_name)
         batched = [a is not None for a in axes]
-        batches = [
-            x if a is None else _first(x, a % x.ndim) for x, a in zip(arrays, axes, strict=True)
-        ]
-        results: list[tuple[Any, Any, Any]] = []
+        batches = [x if a is None else _first(x, a) for x, a in zip(arrays, axes, strict=True)]
+        results: list[tuple[Any, Any]] = []
         ours = [isinstance(x, Array) for x in batches]
         refs = _MappedRefs(leaves, axes)
 
@@ -105,17 +103,15 @@ def vmap(
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = cast("Any", fun)(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
-            results.append((out, outs, out_spec))
+            results.append((as_seen(outs, out), out_spec))
             _check_results(fun, out, outs)
             return [*outs, *refs.left()]
 
         some = chosen(ours, batches), chosen(ours, batched)
         outs, flags = batch(under(VMAP, flat), axis, *some, f"vmap({fun_name(fun)})")
         outs, flags = refs.stored(axis, batches, outs, flags)
-        ((out, given, out_spec),) = results
+        ((given, out_spec),) = results
         places = axes_of_results("vmap", out_axes, out_spec)
-        if any(place is not None and place < 0 for place in places):
-            places = _past_words(places, out)
         placed = enumerate(zip(outs, flags, places, given, strict=True))
         return out_spec.unflatten([_placed(axis, k, *at, fun, out_spec) for k, at in placed])
 
@@ -204,20 +200,6 @@ class _MappedRefs:
         return outs[:n], flags[:n]
 
 
-def _is_keys(x: Any) -> bool:
-    """Whether a node of a tree is an array to its user: random keys, of words underneath."""
-    return isinstance(x, Array) and not isinstance(x, ArrayImpl | Tracer)
-
-
-def _past_words(axes: Sequence[int | None], value: Any) -> list[int | None]:
-    """Return axes counted from the end of arrays' leaves: random keys hide a last axis of words."""
-    nodes = tree.leaves(value, is_leaf=_is_keys)
-    return [
-        a - 1 if a is not None and a < 0 and _is_keys(x) else a
-        for a, x in zip(axes, nodes, strict=True)
-    ]
-
-
 def check_axes(what: str, name: str, axes: Any) -> None:
     """Raise `TypeError` unless a tree holds ints and None alone."""
     for leaf in tree.leaves(axes):
@@ -294,25 +276,19 @@ def axes_of_results(what: str, out_axes: Any, spec: Any) -> list[int | None]:
     return _prefixed(f"{what} out_axes", out_axes, spec.unflatten([0] * spec.num_leaves))
 
 
-def size_of(
+def from_the_front(
     what: str,
     fun: Callable[..., Any],
     arrays: Sequence[Any],
     axes: Sequence[int | None],
-    axis_size: int | None,
     args: tuple,
     kwargs: dict[str, Any],
-) -> int:
-    """Return the number of examples; raise the errors of axes that do not fit."""
-    if not arrays and axis_size is None:
-        raise ValueError(
-            f"{what} wrapped function must be passed at least one argument containing an array or "
-            f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}."
-        )
-    _check_cut_alike(what, fun, arrays, axes)
-    sizes = {}
-    for k, (x, a) in enumerate(zip(arrays, axes, strict=True)):
+) -> list[int | None]:
+    """Return axes counted from the front; raise `ValueError` for one that an argument lacks."""
+    found: list[int | None] = []
+    for k, (x, a) in enumerate(zip(as_seen(arrays, (args, kwargs)), axes, strict=True)):
         if a is None:
+            found.append(a)
             continue
         if not -x.ndim <= a < x.ndim:
             path = argument_paths(fun, args, kwargs)[k]
@@ -322,7 +298,28 @@ def size_of(
                 f"that its rank should be at least {least}, but is only {x.ndim} (its shape is "
                 f"{x.shape})."
             )
-        sizes[k] = x.shape[a]
+        found.append(a % x.ndim)
+    return found
+
+
+def size_of(
+    what: str,
+    fun: Callable[..., Any],
+    arrays: Sequence[Any],
+    axes: Sequence[int | None],
+    axis_size: int | None,
+    args: tuple,
+    kwargs: dict[str, Any],
+) -> int:
+    """Return the number of examples along axes of arrays; raise where it differs."""
+    if not arrays and axis_size is None:
+        raise ValueError(
+            f"{what} wrapped function must be passed at least one argument containing an array or "
+            f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}."
+        )
+    _check_cut_alike(what, fun, arrays, axes)
+    pairs = enumerate(zip(arrays, axes, strict=True))
+    sizes = {k: x.shape[a] for k, (x, a) in pairs if a is not None}
     if not sizes and axis_size is None:
         raise ValueError(
             f"{what} must have at least one non-None value in in_axes or axis_size must be "
@@ -379,9 +376,10 @@ def _placed(
         return x if isinstance(given, Array) else given  # a Python number too stays what it was
     if not batched:
         x = spread(x, axis)
-    if not -x.ndim <= place < x.ndim:
+    ndim = x.ndim - isinstance(given, Overlay)
+    if not -ndim <= place < ndim:
         raise ValueError(
-            f"vmap out_axes: axis {place} is out of bounds for array of dimension {x.ndim}, result "
+            f"vmap out_axes: axis {place} is out of bounds for array of dimension {ndim}, result "
             f"{k} of {fun_text(fun)}."
         )
-    return moveaxis(x, 0, place % x.ndim)
+    return moveaxis(x, 0, place % ndim)

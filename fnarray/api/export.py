@@ -32,6 +32,7 @@ from ..core.tangents import differentiable
 from ..core.trace import bind
 from ..ops.kit.calls import full
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import over_words
 from ..runtime.spec import NamedSharding
 from ..transforms.graphs import recorded
 from .derivatives import vjp
@@ -384,6 +385,7 @@ def export(
 
     @functools.wraps(fun_jit.__wrapped__)
     def export_for(*args: Any, **kwargs: Any) -> Exported:
+        args, kwargs = over_words((args, kwargs))
         dyn, dyn_kw, _ = fun_jit._split(args, kwargs)
         leaves, spec = tree.flatten_spec((dyn, dyn_kw))
         symbolic = [any(map(is_symbolic_dim, getattr(x, "shape", ()))) for x in leaves]

@@ -45,6 +45,7 @@ from ..core.keep import kept_with
 from ..core.source import boundary, tidy
 from ..core.surgery import says_places
 from ..core.trace import state
+from ..ops.kit.moves import over_words
 from ..purity.guards import Guards
 from ..runtime import where
 from ..runtime.dispatch import buffer_of, caller
@@ -341,7 +342,14 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
         """Return the leaves of a call's arguments, and all that is known before it."""
         dyn, dyn_kw, statics = self._split(args, kwargs)
         leaves, spec = tree.flatten_spec((dyn, dyn_kw))
-        return leaves, Signature(spec, self._avals(leaves, args, kwargs), statics)
+        try:
+            avals = self._avals(leaves, args, kwargs)
+        except TypeError:
+            if (given := over_words((dyn, dyn_kw)))[0] is dyn:
+                raise
+            leaves, spec = tree.flatten_spec(given)
+            avals = self._avals(leaves, args, kwargs)
+        return leaves, Signature(spec, avals, statics)
 
     def _avals(self, leaves: Sequence[Any], args: tuple, kwargs: dict) -> tuple[ShapedArray, ...]:
         try:

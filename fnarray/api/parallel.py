@@ -38,7 +38,15 @@ from ..runtime.dispatch import buffer_of
 from ..runtime.mesh import Mesh
 from ..runtime.placed import PlacedArray
 from ..runtime.spec import NamedSharding, PartitionSpec
-from .batching import axes_of_arguments, axes_of_results, check_axes, checked_arrays, size_of, vmap
+from .batching import (
+    axes_of_arguments,
+    axes_of_results,
+    check_axes,
+    checked_arrays,
+    from_the_front,
+    size_of,
+    vmap,
+)
 from .blocks_of import checked_place, row
 
 if TYPE_CHECKING:
@@ -438,6 +446,7 @@ def _layout(
     given: Sequence[Device] | None,
 ) -> Layout:
     axes = axes_of_arguments("pmap", in_axes, args, kwargs, len(arrays))
+    axes = from_the_front("pmap", fun, arrays, axes, args, kwargs)
     size = size_of("pmap", fun, arrays, axes, axis_size, args, kwargs)
     pool = _devices() if given is None else list(given)
     if given is not None and size != len(pool):
@@ -446,7 +455,7 @@ def _layout(
             f"devices passed to pmap. Got axis_size={size}, num_local_devices={len(pool)}."
         )
     check_devices("pmap", size, len(_devices()) if given is None else len(pool))
-    places = tuple(None if a is None else a % x.ndim for x, a in zip(arrays, axes, strict=True))
+    places = tuple(axes)
     blocks = tuple(
         x.aval
         if a is None

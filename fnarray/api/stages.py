@@ -17,6 +17,7 @@ from ..core.graph import ClosedGraph
 from ..core.source import boundary
 from ..core.trace import state
 from ..errors import ReadEffectError
+from ..ops.kit.moves import without_words
 from ..runtime.device import Device
 from ..runtime.dispatch import (
     assembly_for,
@@ -144,7 +145,7 @@ class _Stage:
         avals = self._traced.out_avals
         if self._stage != "traced":
             avals = [a.update(weak_type=False) for a in avals]
-        return self._traced.out_spec.unflatten(map(struct_of, avals))
+        return structs_of(self._traced.out_spec, avals)
 
     def _as(self, stage: type) -> Any:
         return stage(self._traced, self._donated, self._fun, self._where)
@@ -473,3 +474,9 @@ def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
     """Return an aval as users see it."""
     where = None if aval.place is None else aval.sharding
     return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=where, weak_type=aval.weak_type)
+
+
+def structs_of(spec: Any, avals: Sequence[ShapedArray]) -> Any:
+    """Return the avals of a structure's leaves as users see them: of keys it is the keys'."""
+    structs = [struct_of(a) for a in avals]
+    return without_words(structs, spec.unflatten(structs))

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core import tree
 from ..core.dims import is_symbolic_dim, names_of, parsed
+from ..ops.kit.moves import over_words, without_words
 from .export_traces import all_traced, scope_of
 from .generalize import choices, generalized
 from .jit import PjitFunction
@@ -30,6 +31,7 @@ def symbolic_shapes(jitted: PjitFunction, args: tuple, kwargs: dict[str, Any]) -
     InconclusiveDimensionOperation
         A result's shape or dtype is no such formula, or the function branches on a size.
     """
+    args, kwargs = over_words((args, kwargs))
     dyn, dyn_kw, _ = jitted._split(args, kwargs)
     leaves = tree.leaves((dyn, dyn_kw))
     scope = scope_of(jitted, leaves)
@@ -40,9 +42,8 @@ def symbolic_shapes(jitted: PjitFunction, args: tuple, kwargs: dict[str, Any]) -
     def size(n: Any) -> Any:
         return n if isinstance(n, int) else parsed(n["size"], scope)
 
-    return ts[-1].out_spec.unflatten(
-        [
-            struct_of(a).update(shape=tuple(map(size, shape)))
-            for a, (shape, *_) in zip(ts[-1].out_avals, generalized(outs, sizes), strict=True)
-        ]
-    )
+    structs = [
+        struct_of(a).update(shape=tuple(map(size, shape)))
+        for a, (shape, *_) in zip(ts[-1].out_avals, generalized(outs, sizes), strict=True)
+    ]
+    return without_words(structs, ts[-1].out_spec.unflatten(structs))

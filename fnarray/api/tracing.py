@@ -23,7 +23,7 @@ from ..core.source import boundary, scoped
 from ..core.trace import CustomCall, Trace, Tracer, bind, call_custom, tracing, within
 from ..ops.kit.moves import Overlay
 from .jit import PjitFunction, jit
-from .stages import struct_of
+from .stages import structs_of
 
 
 def make_jaxpr(
@@ -68,7 +68,7 @@ def make_jaxpr(
         with tracing(axes):
             t = trace(fun, signature, user="make_jaxpr")
         if return_shape:
-            return t.graph, t.out_spec.unflatten([struct_of(a) for a in t.out_avals])
+            return t.graph, structs_of(t.out_spec, t.out_avals)
         return t.graph
 
     make_graph.__name__ = f"make_jaxpr({fun_name(fun)})"
@@ -131,7 +131,7 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return fun.eval_shape(*args, **kwargs)
     _, signature = jit(fun)._signature_of(args, kwargs)
     t = traced(fun, signature, user="eval_shape")
-    return t.out_spec.unflatten([struct_of(a) for a in t.out_avals])
+    return structs_of(t.out_spec, t.out_avals)
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from ..ops.bitwise import bitwise_or
 from ..ops.elementwise import add
 from ..ops.kit.canonical import as_array, canonical_axis
 from ..ops.kit.checks import kind
+from ..ops.kit.moves import as_seen
 from ..ops.slicing import concatenate, pad, rev, slice_in_dim
 from .admission import admit
 from .flow import check_functions, operands
@@ -69,8 +70,9 @@ def associative_scan(
     leaves, spec, avals = operands("associative_scan", elems)
     if not leaves:
         raise ValueError("lax.associative_scan: elems has no arrays.")
-    axis = canonical_axis("associative_scan", axis, avals[0].ndim)
-    sizes = [a.shape[axis] if axis < a.ndim else None for a in avals]
+    seen = as_seen(avals, elems)
+    axis = canonical_axis("associative_scan", axis, seen[0].ndim)
+    sizes = [a.shape[axis] if axis < a.ndim else None for a in seen]
     if len(set(sizes)) > 1:
         raise ValueError(
             "lax.associative_scan: arrays must have the same size along the axis scanned, "

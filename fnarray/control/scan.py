@@ -20,6 +20,7 @@ from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import Overlay, as_seen
 from ..ops.shape import expand_dims, reshape
 from ..ops.slicing import concatenate, index_in_dim, slice_in_dim
 from ..transforms.batch import Axis
@@ -206,8 +207,9 @@ def _length(xs: Any, avals: Sequence[ShapedArray], length: Any) -> int:
         if length < 0:
             raise ValueError(f"lax.scan: length must not be negative, got {length}.")
     paths = [f"xs{tree.keystr(p)}" for p, _ in tree.leaves_with_path(xs)]
-    shown = [f"{p}: {a.str_short()}" for p, a in zip(paths, avals, strict=True)]
-    if bad := [s for s, a in zip(shown, avals, strict=True) if not a.shape]:
+    seen = [x.kind if isinstance(x, Overlay) else x for x in as_seen(avals, xs)]
+    shown = [f"{p}: {x.str_short()}" for p, x in zip(paths, seen, strict=True)]
+    if bad := [s for s, x in zip(shown, seen, strict=True) if not x.shape]:
         raise ValueError(
             f"lax.scan got a value with no leading axis to scan over: {', '.join(bad)}."
         )

@@ -156,6 +156,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     return concatenate([arr, values], axis)
 
 
+@moving
 @replayed
 def block(arrays: Any) -> Array:
     """Assemble an array from nested lists of blocks: the innermost lists join along the last axis.
@@ -256,6 +257,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     return _split("dsplit", ary, indices_or_sections, 2)
 
 
+@moving
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Return the slices of an array along an axis, which they lack."""
     x = array_of("unstack", x)

@@ -367,6 +367,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     return getitem(a, tuple(cut))
 
 
+@moving
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """Return an array with values on its main diagonal.
 

@@ -31,6 +31,7 @@ from ..core.trace import Tracer
 from ..errors import ShapeError
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import moving
 from ._join import stack
 from ._promote import no_out, operands, promote_dtypes, promote_dtypes_numeric
 from ._shape import array_of, axes_of, axis_of, moveaxis, ravel
@@ -474,6 +475,7 @@ def _components(x: Array, shape: tuple[int, ...]) -> list[Array]:
 # --- diagonals ----------------------------------------------------------------------------------
 
 
+@moving
 @replayed
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return a diagonal of the matrices along two axes, as the last axis of the result.

@@ -305,6 +305,7 @@ def _along_within(
     return within(lambda x, places: np.take_along_axis(x, places, axis))
 
 
+@moving
 @replayed(instead=_along_within)
 def take_along_axis(
     arr: Any,
@@ -463,6 +464,7 @@ def functional(name: str, inplace: bool) -> None:
         raise ValueError(f"numpy.{name}: arrays are immutable: pass inplace=False, use the result.")
 
 
+@moving
 def put_along_axis(
     arr: Any,
     indices: Any,

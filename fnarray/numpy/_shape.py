@@ -204,6 +204,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     return another(a) if a.ndim == 1 else reshape(a, (a.size,), order)
 
 
+@moving
 def resize(a: Any, new_shape: Any) -> Array:
     """Return an array of a new shape, filled with ``a``'s elements, repeated or cut as needed.
 

@@ -21,6 +21,7 @@ from .elementwise import add, rem
 from .kit.calls import full, lt, scatter_add, select_n
 from .kit.canonical import Shape, canonical_ints, canonical_shape
 from .kit.checks import INTEGER, kind
+from .kit.moves import moving
 from .kit.registry import register
 from .kit.rules import partials
 from .shape import expand_dims
@@ -236,6 +237,7 @@ def wrap_negative(index: Any, size: int) -> Any:
     return select_n(lt(index, zero), index, add(index, n))
 
 
+@moving
 def gather(
     operand: Any,
     start_indices: Any,

@@ -118,6 +118,7 @@ broadcast_in_dim_p = reindexing(
 )
 
 
+@moving
 def broadcast_in_dim(
     operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
 ) -> Array:
@@ -290,6 +291,7 @@ reshape_p = reindexing(
 )
 
 
+@moving
 def reshape(
     operand: Any,
     new_sizes: Any,
@@ -325,6 +327,7 @@ def reshape(
     return bind(reshape_p, operand, new_sizes=sizes, dimensions=dims)
 
 
+@moving
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge the axes from ``start_dimension`` up to, not including, ``stop_dimension``.
 
@@ -370,6 +373,7 @@ transpose_p = reindexing(
 )
 
 
+@moving
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """Reorder axes: axis ``k`` of the result is axis ``permutation[k]`` of the operand.
 

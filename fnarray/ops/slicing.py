@@ -115,6 +115,7 @@ slice_p = reindexing(
 )
 
 
+@moving
 def slice(
     operand: Any,
     start_indices: Sequence[int],
@@ -342,6 +343,7 @@ split_p = register(
 )
 
 
+@moving
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Cut an array into parts of the given sizes along an axis.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..core.tree import register_pytree_node_class
 from ..ops.kit.moves import Overlay
 from ..ops.random_bits import check_keys
 from ._generators import DEFAULT, GENERATORS, Generator
+from ._key_at import KeyAt, is_mask, refusing, words_like
 
 
 class KeyTy(ExtendedDType):
@@ -163,7 +165,7 @@ class PRNGKeyArray(Overlay):
         """Return the index of the words for an index of keys."""
         index = index if isinstance(index, tuple) else (index,)
         boxed = [i for i in index if i is not None and i is not Ellipsis]
-        used = sum(i.ndim if _is_mask(i) else 1 for i in boxed)
+        used = sum(i.ndim if is_mask(i) else 1 for i in boxed)
         if used > self.ndim:
             raise IndexError(
                 f"Too many indices: array is {self.ndim}-dimensional, but {used} were indexed"
@@ -172,20 +174,20 @@ class PRNGKeyArray(Overlay):
         return (*index, slice(None)) if len(boxed) < len(index) else index
 
     @property
-    def at(self) -> _At:  # pyright: ignore
+    def at(self) -> KeyAt:  # pyright: ignore
         """``keys.at[index].set(others)`` returns keys with some replaced."""
-        return _At(self)
+        return KeyAt(self)
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(self._base, Array):  # what `eval_shape` knows of keys
             kind = getattr(other, "shape", None), getattr(other, "dtype", None)
             return kind == (self.shape, self.dtype)
-        return jnp.all(jnp.equal(self._base, _compared(other, self)), -1)
+        return jnp.all(jnp.equal(self._base, words_like(self, other)), -1)
 
     def __ne__(self, other: object) -> Any:
         if not isinstance(self._base, Array):
             return not self == other
-        return jnp.any(jnp.not_equal(self._base, _compared(other, self)), -1)
+        return jnp.any(jnp.not_equal(self._base, words_like(self, other)), -1)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -269,19 +271,24 @@ class PRNGKeyArray(Overlay):
         # are tracers in JAX, for arrays.
         return not isinstance(self._base, Tracer) and self._base.is_deleted()
 
+    @property
+    def addressable_shards(self) -> list[Any]:
+        """The parts of the array of keys, with the device and the index of each."""
+        parts = self._base.addressable_shards
+        return [replace(p, index=p.index[:-1], data=self.over(p.data)) for p in parts]
+
+    @property
+    def global_shards(self) -> list[Any]:
+        """The parts of the array of keys, as ``addressable_shards``."""
+        return self.addressable_shards
+
+    def addressable_data(self, index: int) -> PRNGKeyArray:
+        """Return the keys on one of their devices, by number."""
+        return self.addressable_shards[index].data
+
     def delete(self) -> None:
         """Let the memory of their words go."""
         self._base.delete()
-
-
-def _refusing(name: str) -> Callable[..., Any]:
-    def refuse(self: PRNGKeyArray, *others: Any) -> Any:
-        raise TypeError(
-            f"{name} does not accept dtype {self.dtype.name}: random keys are no numbers. Draw "
-            "from them (random.bits, ...), or use random.key_data(key) for the words."
-        )
-
-    return refuse
 
 
 _OPERATORS = (
@@ -289,47 +296,9 @@ _OPERATORS = (
     "pos abs invert int float complex index round"
 )
 for _name in _OPERATORS.split():
-    setattr(PRNGKeyArray, f"__{_name}__", _refusing(_name))
+    setattr(PRNGKeyArray, f"__{_name}__", refusing(_name))
     if hasattr(int, f"__r{_name}__") or _name == "matmul":
-        setattr(PRNGKeyArray, f"__r{_name}__", _refusing(_name))
-
-
-class _At:
-    """The keys of ``keys.at``; ``[index]`` gives what sets them."""
-
-    __slots__ = ("index", "keys")
-
-    def __init__(self, keys: PRNGKeyArray, index: Any = ()):
-        self.keys, self.index = keys, index
-
-    def __getitem__(self, index: Any) -> _At:
-        return _At(self.keys, self.keys._index(index))
-
-    def get(self) -> PRNGKeyArray:
-        """Return the keys at the index."""
-        return self.keys.over(self.keys._base[self.index])
-
-    def set(self, keys: PRNGKeyArray) -> PRNGKeyArray:
-        """Return all keys, with those at the index replaced."""
-        return self.keys.over(self.keys._base.at[self.index].set(_compared(keys, self.keys)))
-
-
-def _is_mask(index: Any) -> bool:
-    return getattr(index, "dtype", None) == np.bool_
-
-
-def _compared(other: object, like: PRNGKeyArray) -> Any:
-    if isinstance(other, PRNGKeyArray):
-        if other.impl == like.impl:
-            return other._base
-        raise TypeError(
-            f"random keys combine only with keys of their generator: {like.impl!r} and "
-            f"{other.impl!r} do not."
-        )
-    raise TypeError(
-        f"random keys combine only with random keys, got {type(other).__name__}. "
-        "Use random.key_data(key) for the words."
-    )
+        setattr(PRNGKeyArray, f"__r{_name}__", refusing(_name))
 
 
 def wrap(words: Any, impl: str) -> PRNGKeyArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..config import config
 from ..core.array import Array, ArrayImpl, asarray, aval_of, native
-from ..core.avals import ShapedArray
+from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph
 from ..core.keep import remembered
@@ -99,8 +99,8 @@ def buffer_of(x: Any, aval: ShapedArray) -> np.ndarray:
         return native(x, aval.dtype)
     if type(x) is Ref:
         return x  # type: ignore[return-value] - its memory is taken where it is known who writes
-    if isinstance(x, Array):
-        return asarray(x)._data  # raises: a tracer that leaked has no buffer
+    if isinstance(x, Array | ShapeDtypeStruct):
+        return asarray(x)._data  # raises: a tracer that leaked has no buffer, nor a stand-in
     return np.asarray(x, aval.dtype)
 
 

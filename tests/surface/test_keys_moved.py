@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import fnarray
+import fnarray.export
 import fnarray.numpy as fnp
+from fnarray import flatten_util
+from fnarray.config import scoped
 
 MOVES = {
     "where": lambda np_, lax, k, ks: np_.where(np_.arange(6) > 2, ks, k),
@@ -51,6 +54,26 @@ MOVES = {
     "slice": lambda np_, lax, k, ks: lax.dynamic_slice(ks, (2,), (3,)),
     "atleast_2d": lambda np_, lax, k, ks: np_.atleast_2d(ks),
     "triu": lambda np_, lax, k, ks: np_.triu(ks.reshape(2, 3)),
+    "reshape of lax": lambda np_, lax, k, ks: lax.reshape(ks, (3, 2)),
+    "collapse": lambda np_, lax, k, ks: lax.collapse(ks.reshape(2, 3), 0, 2),
+    "transpose of lax": lambda np_, lax, k, ks: lax.transpose(ks.reshape(2, 3), (1, 0)),
+    "broadcast_in_dim": lambda np_, lax, k, ks: lax.broadcast_in_dim(ks, (2, 6), (1,)),
+    "slice of lax": lambda np_, lax, k, ks: lax.slice(ks, (1,), (6,), (2,)),
+    "split of lax": lambda np_, lax, k, ks: lax.split(ks, (2, 4))[1],
+    "gather": lambda np_, lax, k, ks: lax.gather(
+        ks, np_.array([[4], [0]]), lax.GatherDimensionNumbers((), (0,), (0,)), (1,)
+    ),
+    "unstack": lambda np_, lax, k, ks: np_.unstack(ks.reshape(2, 3), axis=-1)[2],
+    "block": lambda np_, lax, k, ks: np_.block([[ks.reshape(2, 3), ks.reshape(2, 3)]]),
+    "diagonal": lambda np_, lax, k, ks: np_.diagonal(ks.reshape(2, 3), 1),
+    "resize": lambda np_, lax, k, ks: np_.resize(ks, (2, 4)),
+    "take_along_axis": lambda np_, lax, k, ks: np_.take_along_axis(ks, np_.array([3, 1]), 0),
+    "put_along_axis": lambda np_, lax, k, ks: np_.put_along_axis(
+        ks, np_.array([3, 1]), ks[:2], 0, inplace=False
+    ),
+    "fill_diagonal": lambda np_, lax, k, ks: np_.fill_diagonal(ks.reshape(2, 3), k, inplace=False),
+    "read in bounds": lambda np_, lax, k, ks: ks.at[np_.array([9, -1])].get(mode="clip"),
+    "written in bounds": lambda np_, lax, k, ks: ks.at[np_.array([9, -1])].set(k, mode="drop"),
     "update slice": lambda np_, lax, k, ks: lax.dynamic_update_slice(ks, ks[:2], (3,)),
 }
 
@@ -141,3 +164,103 @@ def test_keys_are_deleted_as_arrays_are(random):
     assert key.is_deleted()
     with pytest.raises(RuntimeError, match="deleted"):
         np.asarray(random.key_data(key))
+
+
+#: What names an axis of keys that they do not have: their words have one more.
+BEYOND = {
+    "vmap": lambda m, k, ks: m.vmap(lambda k: k)(k),
+    "vmap of an axis": lambda m, k, ks: m.vmap(lambda k: k, in_axes=2)(ks),
+    "vmap of one from the end": lambda m, k, ks: m.vmap(lambda k: k, in_axes=-3)(ks),
+    "vmap to an axis": lambda m, k, ks: m.vmap(lambda k: k, out_axes=2)(ks),
+    "scan": lambda m, k, ks: m.lax.scan(lambda c, k: (c, k), 0, {"of": k}),
+    "map": lambda m, k, ks: m.lax.map(lambda k: k, k),
+    "pmap": lambda m, k, ks: m.pmap(lambda k: k)(k),
+    "associative_scan": lambda m, k, ks: m.lax.associative_scan(lambda a, b: a, k),
+    "ravel_pytree": lambda m, k, ks: flatten_util.ravel_pytree({"k": k, "x": np.ones(2)}),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_keys_have_no_axis_of_words(name):
+    """An axis that they lack is an error, as in JAX: it was that of their words, in silence."""
+    key = fnarray.random.key(3)
+    with pytest.raises((ValueError, TypeError, IndexError)) as raised:
+        BEYOND[name](fnarray, key, fnarray.random.split(key, (3, 4)))
+    assert "uint32" not in str(raised.value)
+
+
+def test_axes_of_keys_are_counted_from_their_end():
+    """By transforms that take and give axes: the last is the last of the keys."""
+    keys = fnarray.random.split(fnarray.random.key(3), (3, 4))
+    turned = fnarray.vmap(lambda k: k, in_axes=-1)(keys)
+    assert bool((turned == keys.T).all())
+    assert bool((fnarray.vmap(lambda k: k, out_axes=-1)(turned) == turned.T).all())
+    first = fnarray.lax.associative_scan(lambda a, b: a, keys, axis=-1)
+    assert bool((first == keys[:, :1]).all())
+
+
+def _drawn(m, key):
+    return {"keys": m.random.split(key, 3), "x": m.random.uniform(key)}
+
+
+ABSTRACT = {
+    "eval_shape": lambda m, k: m.eval_shape(lambda k: _drawn(m, k), k),
+    "of a compiled": lambda m, k: m.jit(lambda k: _drawn(m, k)).eval_shape(k),
+    "again": lambda m, k: m.eval_shape(
+        lambda t: t["keys"][1], m.eval_shape(lambda k: _drawn(m, k), k)
+    ),
+    "lower": lambda m, k: m.jit(lambda k: _drawn(m, k)).lower(k).out_info,
+    "make_jaxpr": lambda m, k: m.make_jaxpr(lambda k: _drawn(m, k), return_shape=True)(k)[1],
+    "in a tree": lambda m, k: m.eval_shape(lambda t: m.random.fold_in(t["a"], 1), {"a": k}),
+    "of type and shape": lambda m, k: m.eval_shape(
+        lambda k: m.vmap(m.random.normal)(k), m.ShapeDtypeStruct((5,), k.dtype)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ABSTRACT)
+def test_stand_ins_for_keys(name):
+    """A `ShapeDtypeStruct` of keys stands for keys wherever one of numbers stands for them."""
+    kinds = (m.ShapeDtypeStruct((), m.random.key(0).dtype) for m in (fnarray, jax))
+    found, want = (ABSTRACT[name](m, k) for m, k in zip((fnarray, jax), kinds, strict=True))
+    assert all(isinstance(x, fnarray.ShapeDtypeStruct) for x in fnarray.tree.leaves(found))
+    said = [[(x.shape, str(x.dtype)) for x in jax.tree.leaves(t)] for t in (found, want)]
+    assert said[0] == said[1]
+
+
+def test_programs_made_for_stand_ins_take_keys():
+    """Compiled ahead, and exported, sizes symbolic too."""
+    key = fnarray.random.key(3)
+    stand_in = fnarray.ShapeDtypeStruct((), key.dtype)
+    ahead = fnarray.jit(fnarray.random.uniform).lower(stand_in).compile()
+    assert ahead(key) == fnarray.random.uniform(key)
+    (n,) = fnarray.export.symbolic_shape("n")
+    draw = fnarray.jit(fnarray.vmap(fnarray.random.uniform))
+    exported = fnarray.export.export(draw)(fnarray.ShapeDtypeStruct((n,), key.dtype))
+    keys = fnarray.random.split(key, 3)
+    np.testing.assert_array_equal(exported.call(keys), draw(keys))
+    with pytest.raises(TypeError, match="does not have a value"):
+        fnarray.jit(fnarray.random.uniform)(stand_in)
+
+
+def test_parts_of_keys_are_keys():
+    """Each on its device, its index without the axis of words."""
+    keys = fnarray.random.split(fnarray.random.key(3), 4)
+    with scoped("num_cpu_devices", 2):
+        where = fnarray.NamedSharding(fnarray.make_mesh((2,), ("x",)), fnarray.P("x"))
+        parts = fnarray.device_put(keys, where).addressable_shards
+    assert [p.index for p in parts] == [(slice(0, 2, None),), (slice(2, 4, None),)]
+    words = [np.asarray(fnarray.random.key_data(p.data)) for p in parts]
+    np.testing.assert_array_equal(np.concatenate(words), fnarray.random.key_data(keys))
+    assert bool((keys.addressable_data(0) == keys).all())
+
+
+def test_keys_at_places_are_not_computed_with():
+    """What adds at places is refused, and so are numbers put there."""
+    keys = fnarray.random.split(fnarray.random.key(3), 4)
+    with pytest.raises(TypeError, match=r"add does not accept dtype key<fry>"):
+        keys.at[0].add(1)
+    with pytest.raises(TypeError, match="key_data"):
+        keys.at[0].set(1)
+    with pytest.raises(TypeError, match="keys of their generator"):
+        keys.at[0].set(fnarray.random.key(3, impl="rbg"))

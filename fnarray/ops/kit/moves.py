@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar, cast
 from ...core import tree
 from ...core.array import Array
 from ...core.avals import OverlayAval, ShapeDtypeStruct
-from ...core.dtypes import ExtendedDType
+from ...core.dtypes import ExtendedDType, uint32
 from ...core.source import tidy
 from ...core.trace import bind
 from .calls import reshape
@@ -51,6 +51,52 @@ class Overlay(Array):
 
 def _is_overlay(x: Any) -> bool:
     return isinstance(x, Overlay)
+
+
+def as_seen(leaves: Sequence[Any], value: Any) -> list[Any]:
+    """Return the leaves of a tree, words replaced by the array that is over them.
+
+    Axes that a program names are counted along these: that of the words is no axis of theirs.
+    """
+    if not any(getattr(x, "dtype", None) == uint32 for x in leaves):
+        return list(leaves)
+    nodes = tree.leaves(value, is_leaf=_is_overlay)
+    return [n if isinstance(n, Overlay) else x for n, x in zip(nodes, leaves, strict=True)]
+
+
+def over_words(value: Any) -> Any:
+    """Return a tree whose stand-ins for elements of words are arrays over stand-ins for words.
+
+    The tree itself where it has none. A `ShapeDtypeStruct` of random keys is a leaf to its user,
+    and functions get keys, which are nodes over what is traced.
+    """
+    leaves, spec = tree.flatten_spec(value)
+    if not any(isinstance(getattr(x, "dtype", None), ExtendedDType) for x in leaves):
+        return value
+    return spec.unflatten(map(_over_words, leaves))
+
+
+def _over_words(x: Any) -> Any:
+    if not isinstance(dtype := getattr(x, "dtype", None), ExtendedDType):
+        return x
+    one = dtype.blank()
+    words = one._base.aval  # pyright: ignore[reportPrivateUsage]
+    where = x.sharding if isinstance(x, ShapeDtypeStruct) else None
+    # The shape is taken as it is: sizes may be symbolic.
+    return one.over(ShapeDtypeStruct((*x.shape, *words.shape), words.dtype, sharding=where))
+
+
+def without_words(leaves: Sequence[Any], value: Any) -> Any:
+    """Return the tree of stand-ins whose arrays over some are stand-ins for their elements."""
+    if not any(isinstance(x, Overlay) for x in as_seen(leaves, value)):
+        return value
+    return tree.map(_without_words, value, is_leaf=_is_overlay)
+
+
+def _without_words(x: Any) -> Any:
+    if not isinstance(x, Overlay):
+        return x
+    return ShapeDtypeStruct(x.shape, x.dtype, sharding=x._base.sharding)
 
 
 def moving(f: F) -> F:
