@@ -301,6 +301,34 @@ def _store_apart(work, out, places, n, step, re, im, scale):
 
 
 @compiled
+def _load_parts(x, work, places, n, part):
+    """Read real lines that are one of the two parts of lines."""
+    whole = n // _RUN * _RUN
+    for first in range(0, whole, _RUN):
+        for line in range(_LINES):
+            at, to = places[u(line)] + first, first * _ROW + line + part
+            for k in (0, 1, 2, 3, 4, 5, 6, 7):
+                work[u(to + k * _ROW)] = x[u(at + k)]
+    for j in range(whole, n):
+        for i in range(_LINES):
+            work[u(j * _ROW + i + part)] = x[u(places[u(i)] + j)]
+
+
+@compiled
+def _store_parts(work, a, out, places, n, scale):
+    """Write real lines; see `_load_parts`."""
+    whole = n // _RUN * _RUN
+    for first in range(0, whole, _RUN):
+        for line in range(_LINES):
+            at, to = a + first * _ROW + line, places[u(line)] + first
+            for k in (0, 1, 2, 3, 4, 5, 6, 7):
+                out[u(to + k)] = scale * work[u(at + k * _ROW)]
+    for j in range(whole, n):
+        for i in range(_LINES):
+            out[u(places[u(i)] + j)] = scale * work[u(a + j * _ROW + i)]
+
+
+@compiled
 def _load_real(x, work, places, others, k):
     """Read what is the real part of an inverse, of two lines each, at a place."""
     for i in range(_LINES):
@@ -445,10 +473,8 @@ def _forward(real, kind, along, rest):
         for first in range(low, high, _ROW):
             _places(places, first, count, 1, n, 0, 0)
             _places(others, first + _LINES, count, 1, n, 0, 0)
-            for j in range(n):
-                for i in range(_LINES):
-                    work[u(j * _ROW + i)] = x[u(places[u(i)] + j)]
-                    work[u(j * _ROW + i + _LINES)] = x[u(others[u(i)] + j)]
+            _load_parts(x, work, places, n, 0)
+            _load_parts(x, work, others, n, _LINES)
             _stages(work, n, table, 1, places)
             a = places[u(_LINES)]
             _places(places, first, count, 1, half, 0, 0)
@@ -520,11 +546,8 @@ def _back(real, kind, along, rest):
             a = places[u(_LINES)]
             _places(places, first, count, 1, n, 0, 0)
             _places(others, first + _LINES, count, 1, n, 0, 0)
-            for j in range(n):
-                row = a + j * _ROW
-                for h in range(_LINES):
-                    out[u(places[u(h)] + j)] = scale * work[u(row + h + _LINES)]
-                    out[u(others[u(h)] + j)] = scale * work[u(row + h)]
+            _store_parts(work, a + _LINES, out, places, n, scale)
+            _store_parts(work, a, out, others, n, scale)
 
     @outside(loops=True, integers=True, free=True)
     def back(x, out, outer, n0, n1, n2):
