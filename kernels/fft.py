@@ -31,22 +31,26 @@ _FIFTH = tuple(f(k * math.pi / 5) for f in (math.cos, math.sin) for k in (2, 4))
 def _turns(table, n):
     """Write the real and imaginary parts of ``exp(-2 pi i k / n)``, sixteen k at a time.
 
-    Angles are reduced exactly, to an eighth of a turn; Taylor's series there leave 5e-17.
+    Angles are reduced exactly, to an eighth of a turn; Taylor's series there leave 5e-17. Of a size
+    that is a multiple of four a quarter is computed; the others are its numbers, to the bit.
     """
-    ramp, size = np.empty(_LINES, np.float64), np.float64(n)
+    quarters = 4 if n % 4 == 0 else 1
+    some, size = n // quarters, np.float64(n)
+    ramp, share, angle = np.empty(_LINES, np.float64), 1.0 / size, _HALF_PI / size
     for j in range(_LINES):
         ramp[u(j)] = np.float64(j)
-    for first in range(0, n, _LINES):
+    for first in range(0, some, _LINES):
         start = np.float64(first)
         for i in range(_LINES):
             k = 4.0 * (ramp[u(i)] + start)
-            quarter = np.floor(k / size + 0.5)
-            x = (k - quarter * size) / size * _HALF_PI
+            quarter = np.floor(k * share + 0.5)
+            x = (k - quarter * size) * angle
             y = x * x
-            c10 = 1 / 3628800 - y * (1 / 479001600 - y * (1 / 87178291200 - y / 20922789888000))
+            c12 = 1 / 479001600 - y * (1 / 87178291200 - y * (1 / 20922789888000))
+            c10 = 1 / 3628800 - y * c12
             c4 = 1 / 24 - y * (1 / 720 - y * (1 / 40320 - y * c10))
             c = 1.0 - y * (0.5 - y * c4)
-            s9 = 1 / 362880 - y * (1 / 39916800 - y * (1 / 6227020800 - y / 1307674368000))
+            s9 = 1 / 362880 - y * (1 / 39916800 - y * (1 / 6227020800 - y * (1 / 1307674368000)))
             s3 = 1 / 6 - y * (1 / 120 - y * (1 / 5040 - y * s9))
             s = x - x * y * s3
             half = np.floor(quarter * 0.5)
@@ -55,6 +59,12 @@ def _turns(table, n):
             # One of the two terms is zero: there are no branches, and nothing is rounded.
             table[u(2 * (first + i))] = sign * ((1.0 - odd) * c - odd * s)
             table[u(2 * (first + i) + 1)] = -sign * ((1.0 - odd) * s + odd * c)
+    if quarters == 4:
+        for at in range(0, 2 * some, 2):
+            e, f = table[u(at)], table[u(at + 1)]
+            table[u(at + 2 * some)], table[u(at + 2 * some + 1)] = f, -e
+            table[u(at + 4 * some)], table[u(at + 4 * some + 1)] = -e, -f
+            table[u(at + 6 * some)], table[u(at + 6 * some + 1)] = -f, e
 
 
 @compiled
@@ -301,6 +311,34 @@ def _store_apart(work, out, places, n, step, re, im, scale):
 
 
 @compiled
+def _load_parts(x, work, places, n, part):
+    """Read real lines that are one of the two parts of lines."""
+    whole = n // _RUN * _RUN
+    for first in range(0, whole, _RUN):
+        for line in range(_LINES):
+            at, to = places[u(line)] + first, first * _ROW + line + part
+            for k in (0, 1, 2, 3, 4, 5, 6, 7):
+                work[u(to + k * _ROW)] = x[u(at + k)]
+    for j in range(whole, n):
+        for i in range(_LINES):
+            work[u(j * _ROW + i + part)] = x[u(places[u(i)] + j)]
+
+
+@compiled
+def _store_parts(work, a, out, places, n, scale):
+    """Write real lines; see `_load_parts`."""
+    whole = n // _RUN * _RUN
+    for first in range(0, whole, _RUN):
+        for line in range(_LINES):
+            at, to = a + first * _ROW + line, places[u(line)] + first
+            for k in (0, 1, 2, 3, 4, 5, 6, 7):
+                out[u(to + k)] = scale * work[u(at + k * _ROW)]
+    for j in range(whole, n):
+        for i in range(_LINES):
+            out[u(places[u(i)] + j)] = scale * work[u(a + j * _ROW + i)]
+
+
+@compiled
 def _load_real(x, work, places, others, k):
     """Read what is the real part of an inverse, of two lines each, at a place."""
     for i in range(_LINES):
@@ -445,10 +483,8 @@ def _forward(real, kind, along, rest):
         for first in range(low, high, _ROW):
             _places(places, first, count, 1, n, 0, 0)
             _places(others, first + _LINES, count, 1, n, 0, 0)
-            for j in range(n):
-                for i in range(_LINES):
-                    work[u(j * _ROW + i)] = x[u(places[u(i)] + j)]
-                    work[u(j * _ROW + i + _LINES)] = x[u(others[u(i)] + j)]
+            _load_parts(x, work, places, n, 0)
+            _load_parts(x, work, others, n, _LINES)
             _stages(work, n, table, 1, places)
             a = places[u(_LINES)]
             _places(places, first, count, 1, half, 0, 0)
@@ -520,11 +556,8 @@ def _back(real, kind, along, rest):
             a = places[u(_LINES)]
             _places(places, first, count, 1, n, 0, 0)
             _places(others, first + _LINES, count, 1, n, 0, 0)
-            for j in range(n):
-                row = a + j * _ROW
-                for h in range(_LINES):
-                    out[u(places[u(h)] + j)] = scale * work[u(row + h + _LINES)]
-                    out[u(others[u(h)] + j)] = scale * work[u(row + h)]
+            _store_parts(work, a + _LINES, out, places, n, scale)
+            _store_parts(work, a, out, others, n, scale)
 
     @outside(loops=True, integers=True, free=True)
     def back(x, out, outer, n0, n1, n2):
