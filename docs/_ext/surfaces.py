@@ -229,8 +229,12 @@ def _default(value: Any) -> Any:
 
 @cache
 def _names_of_jax() -> frozenset[str]:
-    """Return the names that the tests compare our surfaces with, whole."""
-    lines = (ROOT / "tests/surface/names.txt").read_text(encoding="utf-8").splitlines()
+    """Return the names that JAX's documentation has: those that the tests compare, and more.
+
+    ``MODULE.*`` where the module's page has all of its names.
+    """
+    files = ROOT / "tests/surface/names.txt", ROOT / "docs/reference/jax_pages.txt"
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     rows = (line.partition(": ") for line in lines if not line.startswith("#"))
     return frozenset(f"{module}.{name}" for module, _, words in rows for name in words.split())
 
@@ -283,9 +287,11 @@ def _scipy(name: Name) -> tuple[str, str] | None:
 
 def _jax(name: Name) -> tuple[str, str] | None:
     full = name.full.replace("fnarray", "jax", 1)
-    if full not in _names_of_jax() or full.endswith("_p"):
+    module = full.rpartition(".")[0]
+    whole = f"{module}.*" in _names_of_jax()
+    if not (whole or full in _names_of_jax()) or full.endswith("_p"):
         return None
     pages = "https://docs.jax.dev/en/latest"
-    if full.startswith("jax.errors."):
-        return full, f"{pages}/errors.html#{full}"
+    if whole or module == "jax.errors":
+        return full, f"{pages}/{module if whole else 'errors'}.html#{full}"
     return full, f"{pages}/_autosummary/{full}.html"

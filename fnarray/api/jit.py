@@ -381,13 +381,15 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
     @boundary
     def trace(self, /, *args: Any, **kwargs: Any) -> TracedFunction:
         """Trace for arguments, or `ShapeDtypeStruct` stand-ins, and return the graph."""
+        from .placed_jit import donated_leaves
         from .staged_places import staged
         from .stages import TracedFunction
 
         with effects_scope(self._effects or config.effects):
             t = self._traced(self._signature_of(args, kwargs)[1])
         where = staged(self, args, kwargs, t)
-        return TracedFunction(t, self._donated[0], self.__wrapped__, where)
+        donated = donated_leaves(args, kwargs, self._statics, *self._donated)
+        return TracedFunction(t, donated, self.__wrapped__, where)
 
     @boundary
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:

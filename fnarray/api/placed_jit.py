@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..control.signature import argument_paths, fun_text
+from ..control.signature import StaticSpec, argument_paths, fun_text
 from ..control.tracing import Traced
 from ..core import tree
 from ..core.array import Deletable
@@ -17,7 +17,9 @@ from ..ops.kit.canonical import as_array
 from ..runtime.spec import NamedSharding, Sharding, block_shape, place_of
 from .resharding import is_where, moved, shardings_for
 
-__all__ = ["brought", "given_up", "given_up_for", "made_for", "sent", "warn_of_unusable"]
+__all__ = [
+    "brought", "donated_leaves", "given_up", "given_up_for", "made_for", "sent", "warn_of_unusable",
+]  # fmt: skip
 
 
 def brought(
@@ -111,6 +113,25 @@ def given_up(
     for k in found:
         left[k].delete()
     return [x for k, x in enumerate(left) if k not in found]
+
+
+def donated_leaves(
+    args: tuple, kwargs: dict[str, Any], statics: StaticSpec, nums: Sequence[int], names: Any
+) -> tuple[int, ...]:
+    """Return which leaves of the traced arguments `given_up` would delete, static ones not counted.
+
+    Positions are counted among all arguments, as ``donate_argnums`` are, and leaves among those
+    that are traced.
+    """
+    given = [False] * len(args)
+    for k in nums:
+        if -len(args) <= k < len(args):
+            given[k] = True
+    marks = statics.split(tuple(given), {})[0]
+    rows, named, _ = statics.split(args, kwargs)
+    told = [tree.map(lambda _, mark=mark: mark, row) for row, mark in zip(rows, marks, strict=True)]
+    by_name = {k: tree.map(lambda _, mark=k in names: mark, v) for k, v in named.items()}
+    return tuple(i for i, mark in enumerate(tree.leaves((told, by_name))) if mark)
 
 
 def given_up_for(given: Sequence[Any], results: Sequence[Any]) -> dict[int, int]:

@@ -127,17 +127,13 @@ class _Stage:
     @property
     def args_info(self) -> Any:
         """`ArgInfo` of each argument, in their structure."""
-        args, kwargs = self.in_avals
-        rows = [
-            tree.map(lambda a, d=i in self._donated: ArgInfo(a, d), x) for i, x in enumerate(args)
-        ]
-        return tuple(rows), tree.map(lambda a: ArgInfo(a, False), kwargs)
+        infos = [ArgInfo(a, i in self._donated) for i, a in enumerate(self._avals)]
+        return self._in_spec.unflatten(infos)
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """Numbers of the donated leaves."""
-        infos = tree.leaves(self.args_info)
-        return tuple(i for i, info in enumerate(infos) if info.donated)
+        return self._donated
 
     @property
     def out_info(self) -> Any:

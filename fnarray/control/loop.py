@@ -171,11 +171,35 @@ def _check_test(cond_fun: Callable[..., Any], test: Traced) -> None:
 # ---- counted loops -------------------------------------------------------------------------------
 
 
+# The counter is an array, so that what a lambda computes with it has a type; a function that says
+# another type of it (int, as in JAX) is taken by the third and fourth.
 @overload
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[[Any, Array], Any],
+    body_fun: Callable[[Array, Array], Any],
+    init_val: complex,
+    *,
+    unroll: int | bool | None = None,
+) -> Array: ...
+
+
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Array, C], C],
+    init_val: C,
+    *,
+    unroll: int | bool | None = None,
+) -> C: ...
+
+
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[int, Array], Any],
     init_val: complex,
     *,
     unroll: int | bool | None = None,

@@ -106,10 +106,17 @@ class _Explain:
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Report]:
         if not callable(fun):
             raise TypeError(f"explain: expected a function, got {fun!r} of type {type(fun)}.")
-        jitted: Any = fun if hasattr(fun, "lower") else jit(fun)
+        jitted: Any = fun
+        refused: Exception | None = None
+        try:
+            jitted = fun if hasattr(fun, "lower") else jit(fun)
+        except Exception as error:  # a generator: it cannot be traced whatever it is given
+            refused = error
 
         @named_as(fun)
         def explained(*args: Any, **kwargs: Any) -> Report:
+            if refused is not None:
+                return Report(_failed(fun, refused))
             spans: list[tuple[str, float]] = []
 
             def listen(kind: str, name: str, begin: float, end: float) -> None:

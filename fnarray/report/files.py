@@ -9,6 +9,9 @@ from pathlib import Path
 def written(path: Path, text: str, what: str) -> Path:
     """Write a file, whole or not at all; return its path.
 
+    What a link leads to is written, and a device or pipe (``/dev/stdout``) is written to: neither
+    is exchanged for a file.
+
     Raises
     ------
     OSError
@@ -16,18 +19,24 @@ def written(path: Path, text: str, what: str) -> Path:
     """
     data = text.encode()
     name = None
+    said = "cannot be written, and nothing was"
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".fnarray-", delete=False) as file:
+        if path.exists() and not path.is_file():
+            said = "cannot be written"
+            path.write_bytes(data)
+            return path
+        home = path.resolve()
+        with tempfile.NamedTemporaryFile(dir=home.parent, prefix=".fnarray-", delete=False) as file:
             name = file.name
             file.write(data)
         Path(name).chmod(0o644)
-        Path(name).replace(path)
+        Path(name).replace(home)
     except OSError as error:
         if name is not None:
             Path(name).unlink(missing_ok=True)
         raise OSError(
             error.errno,
-            f"{what} ({len(data):,} bytes) cannot be written, and nothing was: {error.strerror}. "
+            f"{what} ({len(data):,} bytes) {said}: {error.strerror}. "
             "Make room, or choose another place",
             str(path),
         ) from error

@@ -41,6 +41,36 @@ def test_stages_tell_their_signature(arg, jax):
         assert kwargs == {}
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"donate_argnames": "a"},
+        {"donate_argnames": ("b", "c"), "static_argnames": "n"},
+        {"donate_argnums": 2, "static_argnums": 1},
+        {"donate_argnums": (0, 2), "donate_argnames": "c", "static_argnums": 1},
+    ],
+    ids=str,
+)
+def test_donated_arguments_are_told_as_by_jax(options, jax):
+    """By position, counted with static ones, and by name; leaves are counted."""
+
+    def f(a, n, b, *, c):
+        return {k: v * n for k, v in a.items()}, b, c
+
+    for args, kwargs in (
+        (({"p": X, "q": X}, 2, X), {"c": X}),
+        (({"p": X},), {"n": 2, "b": X, "c": X}),
+    ):
+        ours = fnarray.jit(f, **options).trace(*args, **kwargs)
+        theirs = jax.jit(f, **options).trace(*args, **kwargs)
+        assert ours.donate_argnums == theirs.donate_argnums
+        told, expected = ours.args_info, theirs.lower().args_info
+        assert [i.donated for i in tree.leaves(told)] == [
+            i.donated for i in jax.tree.leaves(expected)
+        ]
+        assert str(tree.structure(told)) == str(jax.tree.structure(expected))
+
+
 def test_donated_arguments_are_told():
     """Donation is shown, and the argument is gone; the others stay."""
     x = asarray(X)

@@ -203,3 +203,38 @@ def test_every_setting_and_operation_is_in_its_table():
     assert [line.strip(" -") for line in row.splitlines()[1:7]] == [
         "Map", "yes", "yes", "kernel", "kernel", "1",
     ]  # fmt: skip
+
+
+def test_names_lead_to_the_pages_of_the_same_name() -> None:
+    """Those of NumPy, SciPy and JAX: pages of their own, or places on a page of a module."""
+    jax = "https://docs.jax.dev/en/latest"
+    whole = "jax.example_libraries.optimizers"
+    expected = {
+        "fnarray.scipy.stats.norm.cdf": [
+            "scipy.stats.norm",
+            f"{jax}/_autosummary/jax.scipy.stats.norm.cdf.html",
+        ],
+        "fnarray.experimental.sparse.bcoo_todense": [
+            f"{jax}/_autosummary/jax.experimental.sparse.bcoo_todense.html"
+        ],
+        "fnarray.example_libraries.optimizers.adam": [f"{jax}/{whole}.html#{whole}.adam"],
+        "fnarray.errors.TracerBoolConversionError": [
+            f"{jax}/errors.html#jax.errors.TracerBoolConversionError"
+        ],
+        "fnarray.explain": [],
+    }
+    names = {n.full: n for n in surfaces.every_name()}
+    for full, pages in expected.items():
+        found = surfaces.links(names[full])
+        assert len(found) == len(pages), (full, found)
+        for (label, url), page in zip(found, pages, strict=True):
+            assert page in (url, label)
+
+
+def test_every_name_that_jax_documents_is_one() -> None:
+    """A line of ``jax_pages.txt`` names what its module has here, or what JAX alone has."""
+    lines = (ROOT / "docs/reference/jax_pages.txt").read_text(encoding="utf-8").splitlines()
+    rows = [line.split(": ") for line in lines if not line.startswith("#")]
+    assert [module for module, _ in rows] == sorted(module for module, _ in rows)
+    ours = {n.full.replace("fnarray", "jax", 1).rpartition(".")[0] for n in surfaces.every_name()}
+    assert {module for module, _ in rows} <= ours

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import fnarray as fa
 import fnarray.numpy as jnp
-from fnarray import lax
+from fnarray import lax, tree
 from fnarray.report import words
 
 n, k = 256, 40
@@ -117,22 +119,34 @@ def test_what_each_shard_runs_is_timed(f):
 
 
 def test_donated_arguments_are_told():
-    """The report says which a call deletes: those that are deleted when it is called."""
-    f = fa.jit(lambda w, g, k, n: (w - g, n.sum(), k), donate_argnums=(0, 2, 3))
-    args = jnp.ones((5, 4)), jnp.ones((5, 4)), jnp.arange(7), jnp.ones(9)
-    report = fa.explain(f)(*args)
-    notes = {b.name: b.note for b in report.facts.buffers if b.kind == "argument"}
-    assert not any(x.is_deleted() for x in args)
-    with pytest.warns(UserWarning, match="not usable"):
-        f(*args)
-    deleted = {name: x.is_deleted() for name, x in zip("wgkn", args, strict=True)}
-    assert {name for name, gone in deleted.items() if gone} == {
-        name for name, note in notes.items() if "deleted" in note
-    }
-    assert notes["g"] == ""
-    assert "like no result" in notes["n"]
-    assert "donated: deleted after the call" in report.text(160)
-    assert "donated: deleted after the call" in report.html
+    """The report says which a call deletes, however they are named: those that are deleted."""
+    ways: list[dict[str, Any]] = [
+        {"donate_argnums": (1, 3)},
+        {"donate_argnames": ("w", "k", "n")},
+        {"donate_argnums": (1, 3), "donate_argnames": "n"},
+    ]
+    for options in ways:
+        f = fa.jit(
+            lambda m, w, g, k, *, n: (w["a"] - g, n.sum() * m, k), static_argnums=0, **options
+        )
+        args = {"a": jnp.ones((5, 4))}, jnp.ones((5, 4)), jnp.arange(7)
+        n = jnp.ones(9)
+        report = fa.explain(f)(2, *args, n=n)
+        notes = {b.name: b.note for b in report.facts.buffers if b.kind == "argument"}
+        arrays = dict(zip(["w['a']", "g", "k", "n"], [*tree.leaves(args), n], strict=True))
+        assert notes.keys() == arrays.keys()
+        assert not any(x.is_deleted() for x in arrays.values())
+        if "donate_argnames" in options:
+            with pytest.warns(UserWarning, match="not usable"):
+                f(2, *args, n=n)
+        else:
+            f(2, *args, n=n)
+        gone = {name for name, x in arrays.items() if x.is_deleted()}
+        assert gone == {name for name, note in notes.items() if "deleted" in note}
+        assert notes["g"] == ""
+        assert ("like no result" in notes["n"]) == ("donate_argnames" in options)
+        assert "donated: deleted after the call" in report.text(160)
+        assert "donated: deleted after the call" in report.html
 
 
 def test_a_kernel_of_a_product_alone_is_not_called_scalar():

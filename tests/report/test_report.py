@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -257,6 +259,39 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
     assert resource.getrlimit(resource.RLIMIT_FSIZE)
+
+
+def test_devices_and_links_stay_what_they_are(tmp_path):
+    """A full device says so, a pipe gets the page, a link leads to it; none becomes a file."""
+    report = fa.explain(lambda x: x + undefined)(1.0)  # noqa: F821 - cannot be traced
+    full, pipe, link, page = (tmp_path / name for name in ("full", "pipe", "link", "page"))
+    full.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="cannot be written: No space left on device"):
+        report.save(full)
+    assert full.is_char_device()
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as readers:
+        read = readers.submit(pipe.read_text)
+        report.save(pipe)
+        assert read.result() == report.html
+    assert pipe.is_fifo()
+    link.symlink_to(page)
+    for _ in range(2):  # a link to what is not there yet, too
+        report.save(link)
+        assert link.is_symlink()
+        assert page.read_text() == report.html
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["full", "link", "page", "pipe"]
+
+
+def test_what_cannot_even_be_wrapped_gets_a_report():
+    """A generator function, which `jit` refuses before it has arguments."""
+
+    def rows(x):
+        yield x
+
+    report = fa.explain(rows)(jnp.ones(3))
+    assert "IteratorEffectError" in report.text(120)
+    assert "yield" in report.html
 
 
 def test_rates_that_cannot_be_kept_leave_nothing(monkeypatch, tmp_path):

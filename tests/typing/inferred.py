@@ -48,6 +48,10 @@ assert_type(lax.fori_loop(0, 3, lambda i, c: c._replace(m=c.m + i), s), State)
 assert_type(
     lax.fori_loop(0, 3, lambda i, v: {"w": v["w"] + i, "b": v["b"]}, tree), dict[str, Array]
 )
+turned = lax.fori_loop(0, 3, lambda i, v: v + i, x)
+assert_type(turned, Array)
+summed = lax.fori_loop(0, 3, lambda i, v: (v[0] + i, v[1].at[i].add(x[i] ** i)), (x[0], x))
+assert_type(summed, tuple[Array, Array])
 assert_type(lax.while_loop(lambda v: v.sum() < 30, lambda v: v + 1, x), Array)
 assert_type(lax.while_loop(lambda v: v < 3, lambda v: v + 1, 0), Array)
 assert_type(lax.while_loop(lambda v: v[0] < 3, lambda v: (v[0] + 1, v[1]), (x[0], x))[1], Array)
