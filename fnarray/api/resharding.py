@@ -187,6 +187,12 @@ def cut_as(where: Any, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         _check_summed(getattr(f, "__name__", "out_sharding"), where, (args, kwargs))
         where = tree.map(lambda x: _of_rank(where, x.ndim), out)
         return tree.map(lambda x, w: moved(x, w, "out_sharding"), out, where)
+    if not is_where(where):
+        raise TypeError(
+            f"{getattr(f, '__name__', 'out_sharding')}: `out_sharding` only supports instances of "
+            f"`NamedSharding` or `PartitionSpec`, and `device` a Device or a Sharding, got "
+            f"{where!r} of type {type(where)}, at {user_source()}."
+        )
     return tree.map(lambda x: moved(x, where, "device"), out)
 
 

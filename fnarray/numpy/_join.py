@@ -14,6 +14,7 @@ from ..core.apart import apart
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype
 from ..core.eager import replayed
+from ..core.source import user_source
 from ..ops.kit.canonical import as_array
 from ..ops.kit.moves import moving
 from ._promote import no_out, promote_dtypes
@@ -204,6 +205,10 @@ def _split(name: str, ary: Any, where: Any, axis: int) -> list[Array]:
     n = ary.shape[axis]
     if np.ndim(where):
         points = concrete(name, "indices_or_sections", where)
+        if points.dtype.kind not in "iu" and points.size:
+            raise TypeError(
+                f"numpy.{name}: where to cut must be integers, got {where!r}, at {user_source()}."
+            )
         at = [slice(int(i)).indices(n)[1] for i in points]
         edges = [0, *at, n]
         # A point before the one to its left gives an empty part, as a slice does.
@@ -211,7 +216,9 @@ def _split(name: str, ary: Any, where: Any, axis: int) -> list[Array]:
             lax.slice_in_dim(ary, min(a, n), max(min(a, n), b), axis=axis)
             for a, b in pairwise(edges)
         ]
-    count = operator.index(concrete(name, "indices_or_sections", where)[()])
+    sections = concrete(name, "indices_or_sections", where)[()]
+    # A number of sections is often computed, `n / 2`: any number that is whole will do.
+    count = int(sections) if sections == np.floor(sections) else operator.index(sections)
     if count <= 0:
         raise ValueError(f"numpy.{name}: the number of sections must be positive, got {count}.")
     size, more = divmod(n, count)

@@ -13,6 +13,7 @@ from .. import lax
 from ..control.scan import map as lax_map
 from ..core.array import Array, asarray
 from ..core.dtypes import canonicalize_dtype, is_bool
+from ..core.source import user_source
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
 from ..ops.gather import wrap_negative
@@ -134,6 +135,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     Negative indices count from the end; those out of range become the nearest in range.
     """
     flat = array_of("unravel_index", indices)
+    if is_bool(flat.dtype):
+        flat = convert(flat, np.dtype(np.int32), True)
     if flat.dtype.kind not in "iu":
         raise TypeError(f"numpy.unravel_index: indices must be integers, got dtype {flat.dtype}.")
     sizes = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
@@ -176,7 +179,8 @@ def ravel_multi_index(
     Raises
     ------
     ValueError
-        For indices out of range under ``"raise"``; as many indices as sizes are not given.
+        For indices that are no integers, or out of range under ``"raise"``; as many indices as
+        sizes are not given.
     ConcretizationTypeError
         For traced indices under ``"raise"``.
     """
@@ -186,7 +190,7 @@ def ravel_multi_index(
     if len(found) != len(sizes):
         raise ValueError(f"numpy.{where}: {len(found)} indices for {len(sizes)} dims.")
     if any(x.dtype.kind not in "iu" for x in found):
-        raise TypeError(f"numpy.{where}: indices must be integers.")
+        raise ValueError(f"numpy.{where}: indices must be integers, at {user_source()}.")
     if order not in ("C", "F"):
         raise ValueError(f"numpy.{where}: order must be 'C' or 'F', got {order!r}.")
     to = index_dtype(prod(sizes)) if dtype is None else canonicalize_dtype(dtype)
@@ -221,7 +225,13 @@ def _static_index(name: str, obj: Any, n: int) -> Any:
     """Return what selects places along an axis: slices and lists as arrays of them."""
     if isinstance(obj, slice):
         return np.arange(n, dtype=np.int32)[obj]
-    return array_of(name, obj, 1)
+    found = array_of(name, obj, 1)
+    if found.dtype.kind not in "iub" and found.size:
+        raise ValueError(
+            f"numpy.{name}: obj must be integers, or bools, got dtype {found.dtype}, at "
+            f"{user_source()}. Round what is computed, and convert: x.astype(int)."
+        )
+    return found
 
 
 def delete(

@@ -9,9 +9,10 @@ import numpy as np
 
 from .. import lax
 from ..core.array import Array, ArrayImpl, asarray
-from ..core.dtypes import bool_
+from ..core.dtypes import bool_, is_bool
 from ..core.eager import replayed
 from ..core.large import is_large
+from ..core.source import user_source
 from ..core.trace import Tracer
 from ..ops.gather import wrap_negative
 from ..ops.kit.calls import convert
@@ -188,10 +189,22 @@ def where(
 # --- taking -------------------------------------------------------------------------------------
 
 
-def _indices(name: str, indices: Any, position: int = 1) -> Any:
+def _indices(
+    name: str,
+    indices: Any,
+    error: type[Exception] = TypeError,
+    position: int = 1,
+    bools: bool = False,
+) -> Any:
+    """Return integers, ``bools`` as their numbers; raise ``error`` for others."""
     found = array_of(name, indices, position)
+    if bools and is_bool(found.dtype):
+        return convert(found, np.dtype(np.int32))
     if found.dtype.kind not in "iu":
-        raise TypeError(f"numpy.{name}: indices must be integers, got dtype {found.dtype}.")
+        raise error(
+            f"numpy.{name}: indices must have an integer type, got dtype {found.dtype}, at "
+            f"{user_source()}. Round them, and convert: x.astype(int)."
+        )
     return found
 
 
@@ -248,13 +261,12 @@ def take(
 
     Raises
     ------
-    TypeError
-        For indices that are not integers.
     ValueError
-        For an unknown mode, ``"raise"`` included: results cannot depend on traced values.
+        For indices that are not integers, or bools; for an unknown mode, ``"raise"`` included:
+        results cannot depend on traced values.
     """
     no_out("take", out)
-    a, index = array_of("take", a), _indices("take", indices)
+    a, index = array_of("take", a), _indices("take", indices, ValueError, bools=True)
     if axis is None:
         a, axis = ravel(a), 0
     axis = axis_of("take", axis, a.ndim)
@@ -373,7 +385,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
         For traced numbers under ``"raise"``.
     """
     no_out("choose", out)
-    index = _indices("choose", a, 0)
+    index = _indices("choose", a, ValueError, 0)
     arrays = [as_array(x) for x in promote_dtypes(*sequence_of("choose", choices))]
     n = len(arrays)
     if mode == "raise":
@@ -511,7 +523,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         Unless ``inplace=False``, or for another mode.
     """
     functional("put", inplace)
-    a, index, v = array_of("put", a), ravel(_indices("put", ind)), ravel(array_of("put", v, 2))
+    a, v = array_of("put", a), ravel(array_of("put", v, 2))
+    index = ravel(_indices("put", ind, bools=True))
     if not a.size or not index.size or not v.size:
         return a
     if mode == "wrap":

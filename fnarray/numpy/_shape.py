@@ -15,6 +15,7 @@ import numpy as np
 from .. import lax
 from ..core.apart import another, apart
 from ..core.array import Array
+from ..core.dtypes import is_bool
 from ..core.eager import replayed
 from ..core.hooks import cut_as
 from ..core.trace import Tracer
@@ -499,6 +500,8 @@ def roll(a: Any, shift: Any, axis: Axes = None) -> Array:
 
 def _shift(shift: Any) -> Any:
     out = as_array(shift) if isinstance(shift, Tracer) else np.asarray(shift)
+    if is_bool(out.dtype):
+        return out.astype(np.int32)
     if out.dtype.kind not in "iu" and out.size:
         raise TypeError(f"numpy.roll: shift must be an integer, got dtype {out.dtype}.")
     if out.ndim > 1:

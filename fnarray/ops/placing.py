@@ -41,16 +41,25 @@ def _summed(ct: Any, axes: Sequence[Hashable]) -> Any:
     return bind(psum_p, varied(ct, axes), axis_name=tuple(axes), axis_index_groups=None)
 
 
+def _as_primal(ct: Any, x: Any, **params: Any) -> list[Any]:
+    return [placed_as(ct, x.aval.of_cotangents())]
+
+
+#: Rules of operations whose result is their operand, said to be somewhere.
+_SAME: dict[str, Any] = {
+    "eval": lambda x, **params: x,
+    "form": _form,
+    "word": True,
+    "jvp": LINEAR,
+}
+
 pvary_p = register(
     Primitive(
         "pvary",
         aval=lambda x, *, axes: x.update(
             place=place(x.place.mesh if x.place else (), x.cuts, x.vma | set(axes), x.sums)
         ),
-        eval=lambda x, **params: x,
-        form=_form,
-        word=True,
-        jvp=LINEAR,
+        **_SAME,
         transpose=lambda ct, x, *, axes: [_summed(ct, axes)],
         batch=lambda size, xs, batched, **params: bind(pvary_p, xs[0], **params),
     )
@@ -70,11 +79,8 @@ pcast_p = register(
     Primitive(
         "pcast",
         aval=_cast_aval,
-        eval=lambda x, **params: x,
-        form=_form,
-        word=True,
-        jvp=LINEAR,
-        transpose=lambda ct, x, **params: [placed_as(ct, x.aval.of_cotangents())],
+        **_SAME,
+        transpose=_as_primal,
         batch=lambda size, xs, batched, **params: bind(pcast_p, xs[0], **params),
     )
 )
@@ -155,11 +161,8 @@ reshard_p = register(
     Primitive(
         "reshard",
         aval=_reshard_aval,
-        eval=lambda x, **params: x,
-        form=_form,
-        word=True,
-        jvp=LINEAR,
-        transpose=lambda ct, x, **params: [placed_as(ct, x.aval.of_cotangents())],
+        **_SAME,
+        transpose=_as_primal,
         batch=_reshard_batch,
         print_params=lambda params: {},
     )
@@ -175,10 +178,7 @@ constraint_p = register(
     Primitive(
         "sharding_constraint",
         aval=lambda x, *, sharding: x,
-        eval=lambda x, **params: x,
-        form=_form,
-        word=True,
-        jvp=LINEAR,
+        **_SAME,
         transpose=lambda ct, x, **params: [constrained(ct, **params)],
         batch=_constrained_batch,
     )

@@ -43,6 +43,28 @@ class Memory:
     kind: str
     platform: str
     process_index: int
+    device: int
+
+    @property
+    def id(self) -> int:
+        """Its number among all: each device has one of each kind."""
+        kinds = _kinds_of(self.platform)
+        return self.device * len(kinds) + kinds.index(self.kind)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.platform}_device" if self.kind == "device" else self.kind
+
+    def __repr__(self) -> str:
+        return f"{self._name}_{self.id}".upper()
+
+    def __str__(self) -> str:
+        name = self._name.title().replace("_", "") + "Memory"
+        return f"{name}(id={self.id}, process_index={self.process_index}, client={self.platform})"
+
+
+def _kinds_of(platform: str) -> tuple[str, ...]:
+    return MEMORY_KINDS[:1] if platform == "gpu" else MEMORY_KINDS
 
 
 @frozen
@@ -109,8 +131,8 @@ class Device:
 
     def addressable_memories(self) -> list[Memory]:
         """Return its memories: of the processor, one under each name."""
-        kinds = MEMORY_KINDS[:1] if self.platform == "gpu" else MEMORY_KINDS
-        return [Memory(kind, self.platform, self.process_index) for kind in kinds]
+        own = self.platform, self.process_index, self.id
+        return [Memory(kind, *own) for kind in _kinds_of(self.platform)]
 
     def memory(self, kind: str) -> Memory:
         """Return the memory of a kind, one of `MEMORY_KINDS`.

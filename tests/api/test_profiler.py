@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -244,3 +245,42 @@ def test_the_summary_can_be_switched(tmp_path):
     assert PjitFunction.__call__ is plain
     calls = [e for e in taken(tmp_path)["traceEvents"] if e.get("cat") == "call"]
     assert len(calls) == 1
+
+
+def _fields(data):
+    """The fields of a protocol buffer: numbers, and what has a length."""
+    found, at = [], 0
+
+    def number():
+        nonlocal at
+        total = shift = 0
+        while True:
+            byte, at = data[at], at + 1
+            total, shift = total + (byte % 128 << shift), shift + 7
+            if byte < 128:
+                return total
+
+    while at < len(data):
+        field, kind = divmod(number(), 8)
+        value = number()
+        if kind == 2:
+            value, at = data[at : at + value], at + value
+        found.append((field, value))
+    return found
+
+
+def test_memory_profile_counts_arrays_and_their_bytes(tmp_path):
+    """A profile for pprof has a sample for each type: the number of arrays, and their bytes."""
+    held = [jnp.zeros((3, 211), jnp.int16) for _ in range(5)]
+    profiler.save_device_memory_profile(tmp_path / "memory.prof")
+    top = _fields(gzip.decompress((tmp_path / "memory.prof").read_bytes()))
+    texts = [v.decode() for k, v in top if k == 6]
+    assert texts[0] == ""
+    names = {dict(_fields(v))[1]: texts[dict(_fields(v))[2]] for k, v in top if k == 5}
+    samples = [_fields(v) for k, v in top if k == 2]
+    counts = {names[dict(s)[1]]: tuple(v for k, v in s if k == 2) for s in samples}
+    assert counts["int16[3,211]"] == (5, 5 * held[0].nbytes)
+    units = [tuple(texts[n] for _, n in _fields(v)) for k, v in top if k == 1]
+    assert units == [("allocations", "count"), ("space", "bytes")]
+    with pytest.raises(RuntimeError, match="garbage"):
+        profiler.device_memory_profile("garbage")

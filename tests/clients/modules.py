@@ -13,6 +13,7 @@ from jax.experimental import (
     scheduling_groups,
     serialize_executable,
     shard_alike,
+    topologies,
     xla_metadata,
 )
 from jax.experimental import random as stateful
@@ -118,7 +119,17 @@ def ours():
     assert jax.jit(lambda x: double(x, scale=3))(2.0) == 6
 
 
-parts = lstms, generators, callbacks, executables, words
+def attached():
+    topology = topologies.get_attached_topology()
+    mesh = topologies.make_mesh(topology, (1,), ("x",))
+    yield len(topology.devices), mesh.shape["x"], str(mesh.axis_types)
+    try:
+        topologies.get_topology_desc("none", "cpu")
+    except NotImplementedError:
+        yield 1
+
+
+parts = attached, lstms, generators, callbacks, executables, words
 named = {}
 for part in parts:
     for path, leaf in jax.tree_util.tree_leaves_with_path(list(part())):

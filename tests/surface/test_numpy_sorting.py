@@ -60,6 +60,11 @@ jnp.take(f, np.array([6, -7, 0]))
 jnp.take(i, np.array([9]))
 jnp.take(u8, np.array([9]))
 jnp.take(f, np.array([9]), fill_value=3)
+jnp.take(f, np.array([[True], [False]]), 1)
+jnp.put(f, np.array([True, False]), v[:2], inplace=False)
+jnp.roll(v, True)
+jnp.split(np.arange(4), 2.0)
+jnp.unravel_index(np.array([True, False]), (2, 2))
 jnp.take_along_axis(f, np.array([[9, -4, -1], [0, 1, 2]]), 1)
 jnp.take_along_axis(f, np.array([[9, -4, -1], [0, 1, 2]]), 1, mode="clip")
 jnp.take_along_axis(f, np.array([[9, 0]]), 1, fill_value=5)
@@ -109,7 +114,13 @@ jnp.searchsorted(v, v, "middle")
 jnp.searchsorted(v, v, method="guess")
 jnp.digitize(v, f)
 jnp.take(f, v)
+jnp.take(f, 1.5)
 jnp.take(f, [1, 2])
+jnp.insert(v, 1.5, 9)
+jnp.insert(v, np.array([1.0]), 9)
+jnp.delete(v, 1.0)
+jnp.array_split(v, [1.5])
+jnp.take_along_axis(f, b[:, :1], 1)
 jnp.take(f, 1, 2)
 jnp.take(f, 1, mode="raise")
 jnp.take_along_axis(f, np.array([1]), 0)
@@ -165,6 +176,17 @@ def test_results_sized_by_values_agree_with_jax(text):
 def test_bad_arguments_raise_on_both_sides(text):
     """Both sides refuse."""
     assert both_raise(text, ERRORS)
+
+
+INTEGERS = ("take(x, 1.5)", "choose(x, [x])", "delete(x, 1.0)", "insert(x, 1.5, 2)",
+            "ravel_multi_index((x, x), (4, 4), 'clip')")  # fmt: skip
+
+
+@pytest.mark.parametrize("call", INTEGERS)
+def test_indices_that_are_no_integers_are_bad_values(call):
+    """The error is JAX's `ValueError`, and says where: nothing is rounded silently."""
+    with pytest.raises(ValueError, match=r"(?s)integer.* at "):
+        eval(f"m.{call}", {"m": fnp, "x": fnp.arange(3.0)})
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
