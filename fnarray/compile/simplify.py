@@ -106,7 +106,7 @@ def inline_calls(graph: Graph, around: Stack = ()) -> Block:
 _POWER = "vm.pow({0}, {1})"
 
 
-#: Exponents that have a function of their own (``kernels/vmath/powers.py``).
+#: Exponents that have a function of their own (``kernels/vmath/roots.py``).
 _EXPONENTS = frozenset((-3, -2.5, -2, -1.5, -1, -0.5, 0.5, 1.5, 2.5, 3, 4))
 
 

@@ -4,7 +4,9 @@ from fnarray_kernels.scalar import sqrt
 from fnarray_kernels.vmath.errors import erf, erf_inv, erfc
 from fnarray_kernels.vmath.exponential import exp, exp2, expm1, log, log1p, log2, logistic, pow
 from fnarray_kernels.vmath.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
-from fnarray_kernels.vmath.powers import (
+from fnarray_kernels.vmath.roots import (
+    cbrt,
+    hypot,
     pow_1_2,
     pow_3,
     pow_3_2,
@@ -16,8 +18,8 @@ from fnarray_kernels.vmath.powers import (
     pow_m3,
     pow_m3_2,
     pow_m5_2,
+    rsqrt,
 )
-from fnarray_kernels.vmath.roots import cbrt, hypot, rsqrt
 from fnarray_kernels.vmath.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
 __all__ = [

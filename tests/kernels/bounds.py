@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from fnarray_kernels.vmath.powers import BY_EXPONENT
+from fnarray_kernels.vmath.roots import BY_EXPONENT
 
 Wide = np.longdouble
 PI = 4 * np.arctan(Wide(1))
