@@ -72,7 +72,7 @@ def words_like(keys: Any, other: object) -> Any:
         )
     if other.dtype != keys.dtype:
         raise TypeError(
-            f"random keys combine only with keys of their generator: {keys.dtype.name} and "
-            f"{other.dtype.name} do not."
+            f"random keys combine only with keys of their generator: {keys.dtype.impl!r} and "
+            f"{getattr(other.dtype, 'impl', None)!r} do not."
         )
     return other._base

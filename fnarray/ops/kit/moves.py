@@ -96,7 +96,8 @@ def without_words(leaves: Sequence[Any], value: Any) -> Any:
 def _without_words(x: Any) -> Any:
     if not isinstance(x, Overlay):
         return x
-    return ShapeDtypeStruct(x.shape, x.dtype, sharding=x._base.sharding)
+    words = x._base  # pyright: ignore[reportPrivateUsage]
+    return ShapeDtypeStruct(x.shape, x.dtype, sharding=words.sharding)
 
 
 def moving(f: F) -> F:
