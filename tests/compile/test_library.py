@@ -241,6 +241,28 @@ def test_what_solves_equations_alone_has_numbas_bits():
     np.testing.assert_allclose(out, np.linalg.solve(a, b), rtol=1e-5)
 
 
+TWO = """def kernel(a, b, one, two, three):
+    fk.linalg.triangular_solve(a, b, one, 1, 3, 2, True, True, False, False, False)
+    fk.linalg.triangular_solve(a, b, two, 1, 3, 2, True, True, True, False, False)
+    fk.linalg.triangular_solve(a, b, three, 1, 2, 3, True, True, True, False, False)
+"""
+
+
+def test_one_kernel_solves_systems_of_several_sizes():
+    """What is compiled for one size, or one way round, is not called for another."""
+    a = np.tril(np.random.default_rng(0).standard_normal((3, 3)) + 3 * np.eye(3)).astype("f")
+    b = np.arange(6, dtype="f") + 1
+    one, two, three = np.zeros((3, 6), "f")
+    report = Report()
+    both(report, KernelSource(TWO, ("f32[1]",) * 5))(a.ravel(), b, one, two, three)
+    assert not report.fallbacks
+    assert not report.differences, report.differences[0]
+    small = np.tril(a.ravel()[:4].reshape(2, 2))
+    for found, matrix in ((one, a), (two, a.T), (three, small.T)):
+        want = np.linalg.solve(matrix, b.reshape(len(matrix), -1))
+        np.testing.assert_allclose(found, want.ravel(), rtol=1e-5)
+
+
 ROUND = """def kernel(x, y, out, n0, n1, m):
     for i in range(n0):
         for j in range(n1):

@@ -153,7 +153,7 @@ def alone(
     """
     outside = registry.outsides[function]
     operands = [operand for a in args for operand in operands_of(a)]
-    sizes = tuple(x for x in operands if _is_known(x)) if outside.sized else ()
+    sizes = compiled_for(function, args)
     key = function, module.width, tuple(map(shape_of, args)), sizes
     if key not in _alone:
         own = type(module)(width=module.width, free=outside.free)
@@ -165,10 +165,21 @@ def alone(
             text = text.replace(f"define internal void @{name}(", "define void @this(")
         _alone[key] = text, returns, own.library
     text, returns, calls = _alone[key]
-    light = bool(sizes) and all(_value(x) <= SMALL for x in sizes)
+    light = bool(sizes) and all(_value(x) <= SMALL for x in sizes if x)
     symbol = _entered(module, text, straight=not outside.improves, light=light, calls=calls)
     module.declared[symbol] = "void", tuple(x.partition(" ")[0] for x in operands)
     return symbol, returns
+
+
+def compiled_for(function: Callable[..., Any], args: list[Any]) -> tuple[str | None, ...]:
+    """Return the operands whose values a function is compiled for, and None for each other one.
+
+    Empty where there is none: calls that differ in these are calls of different functions.
+    """
+    if not registry.outsides[function].sized:
+        return ()
+    found = [x if _is_known(x) else None for a in args for x in operands_of(a)]
+    return tuple(found) if any(found) else ()
 
 
 def _is_known(operand: str) -> bool:

@@ -450,7 +450,7 @@ class Statements(Expressions):
         """Call a function of the kernels, which is written once for each kind of arguments."""
         args = [self.constant(a.value) if isinstance(a, Known) else a for a in args]
         alone = (self.own or self.module.free) and shared.is_alone(function, args, self._depth)
-        key = function, alone, tuple(map(shape_of, args))
+        key = function, alone and shared.compiled_for(function, args), tuple(map(shape_of, args))
         if key not in self.module.functions:
             write = partial(shared.alone, define) if alone else define
             self.module.functions[key] = write(self.module, function, args)
