@@ -31,11 +31,22 @@ def _row_by_row(a, b, out, m, k, n, left, right):
                 row[c] += scale * terms[c]
 
 
+def _row_by_row_of_bools(a, b, out, m, k, n, left, right):
+    for i in range(m):
+        row = out[i * n : (i + 1) * n]
+        row[:] = False
+        for j in range(k):
+            if a[u(i * k + j)]:
+                terms = b[j * n : (j + 1) * n]
+                for c in range(n):
+                    row[c] |= terms[c]
+
+
 def product(a, b, out, m, k, n, left, right):
-    """Multiply one pair of matrices: BLAS for floats and complex numbers, loops for integers.
+    """Multiply one pair of matrices: BLAS for floats and complex numbers, loops for others.
 
     ``left`` and ``right`` say of a matrix that its columns lie together, where others have rows;
-    those of integers have rows.
+    those of integers and bools have rows.
     """
     np.matmul(_matrix(a, m, k, left), _matrix(b, k, n, right), out=out.reshape(m, n))
 
@@ -44,7 +55,7 @@ def _matrix(x, rows, columns, turned):
     return x.reshape(columns, rows).T if turned else x.reshape(rows, columns)
 
 
-tell("product", product, (_product, _row_by_row))
+tell("product", product, (_product, _row_by_row, _row_by_row_of_bools))
 
 
 def _block(a, b, out, m, k, n, left, right, low, high):
@@ -74,6 +85,18 @@ def _block_row_by_row(a, b, out, m, k, n, left, right, low, high):
                 row[c] += scale * terms[c]
 
 
+def _block_row_by_row_of_bools(a, b, out, m, k, n, left, right, low, high):
+    top, bottom, first, last = (low, high, 0, n) if m >= n else (0, m, low, high)
+    for i in range(top, bottom):
+        row = out[i * n + first : i * n + last]
+        row[:] = False
+        for j in range(k):
+            if a[u(i * k + j)]:
+                terms = b[j * n + first : j * n + last]
+                for c in range(last - first):
+                    row[c] |= terms[c]
+
+
 def block(a, b, out, m, k, n, left, right, low, high):
     """Fill some rows of a product, or columns where there are more of those; see `product`."""
     x, y, result = _matrix(a, m, k, left), _matrix(b, k, n, right), out.reshape(m, n)
@@ -83,7 +106,7 @@ def block(a, b, out, m, k, n, left, right, low, high):
         result[:, low:high] = np.matmul(x, y[:, low:high])
 
 
-tell("block", block, (_block, _block_row_by_row))
+tell("block", block, (_block, _block_row_by_row, _block_row_by_row_of_bools))
 
 
 @outside(loops=True)  # integers have loops, which are best where their sizes are known

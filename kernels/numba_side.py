@@ -187,14 +187,22 @@ PRODUCTS = {types.float32: "fnarray_product_s", types.float64: "fnarray_product_
 _TAKES = signature(types.void, *[types.intp] * 15)
 
 
+def _of_dtype(texts, dtype):
+    """Return the text of a product: by BLAS, of integers, of bools."""
+    if isinstance(dtype, types.Float | types.Complex):
+        return texts[0]
+    return texts[2 if isinstance(dtype, types.Boolean) else 1]
+
+
 def _product(face, texts):
-    dot, loops = texts
+    dot = texts[0]
     by_blas = register_jitable(error_model="numpy")(dot)
 
     @overload(face, jit_options={"error_model": "numpy"})
     def chosen(a, b, out, m, k, n, left, right):
-        if not isinstance(out.dtype, types.Float | types.Complex):
-            return loops
+        text = _of_dtype(texts, out.dtype)
+        if text is not dot:
+            return text
         name = PRODUCTS.get(out.dtype)
         if name is None or address_of_symbol(name) is None:
             return dot
@@ -212,11 +220,9 @@ def _product(face, texts):
 
 
 def _block(face, texts):
-    dot, loops = texts
-
     @overload(face, jit_options={"error_model": "numpy"})
     def chosen(a, b, out, m, k, n, left, right, low, high):
-        return dot if isinstance(out.dtype, types.Float | types.Complex) else loops
+        return _of_dtype(texts, out.dtype)
 
 
 def _mode(face, template):

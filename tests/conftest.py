@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from . import sampled
+
 # Set at import, before any test module imports fnarray: configuration reads the environment once.
 # One directory per session, made before the workers start: tests share compiled kernels, never with
 # the user's cache, and subprocesses that a test starts inherit it.
@@ -81,6 +83,7 @@ _LONG = {"test_native", "test_ops", "test_recorded", "test_image", "test_random"
 def pytest_collection_modifyitems(items):
     """Give each test one tier, its module's where it says nothing; order long files first."""
     _give_tiers(items)
+    sampled.mark(items)
     result = yield  # the order is shuffled here
     items.sort(key=lambda item: item.path.stem not in _LONG)
     return result

@@ -63,6 +63,10 @@ def _size(shape: Axes, axes: Axes) -> int:
     return size
 
 
+#: Multiplications up to which NumPy's loop takes integers and bools as they are.
+_SMALL: Final = 4096
+
+
 def _integer_matmul(
     lhs: np.ndarray, rhs: np.ndarray, wide: np.dtype, product: Callable[..., Any]
 ) -> np.ndarray:
@@ -70,7 +74,7 @@ def _integer_matmul(
 
     That is about 20 times faster than NumPy's loop over integers; small ones are so in float32.
     """
-    if lhs.size * rhs.shape[-1] > 4096:
+    if lhs.size * rhs.shape[-1] > _SMALL:
         reach = _reach(lhs) * _reach(rhs) * max(lhs.shape[-1], 1)
         if reach <= 2.0**53:
             real = float32 if reach <= 2.0**24 else float64
@@ -179,6 +183,8 @@ def matmul(
     """Multiply stacks of matrices of one working dtype; of integers it is ``wide``."""
     if lhs.dtype.kind in "iu":
         return _integer_matmul(lhs, rhs, lhs.dtype if wide is None else wide, product)
+    if lhs.dtype.kind == "b" and lhs.size * rhs.shape[-1] > _SMALL:
+        return product(lhs.astype(float32), rhs.astype(float32)) != 0  # no sum of ones is zero
     if lhs.ndim == rhs.ndim == 2 and lhs.shape[1] >= LONG:
         (m, k), n = lhs.shape, rhs.shape[1]
         if min(m, n) > 1 and m * n <= _THIN:

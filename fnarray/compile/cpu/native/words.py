@@ -188,7 +188,8 @@ def _make(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
 def _product(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
     arrays = [a for a in args[:3] if isinstance(a, Array)]
     if len(arrays) < 3 or arrays[2].dtype.kind not in "fc":
-        return to.function(texts[1], args)  # type: ignore[attr-defined]
+        of_bools = len(arrays) == 3 and arrays[2].dtype == BOOL
+        return to.function(texts[2 if of_bools else 1], args)  # type: ignore[attr-defined]
     from . import products  # which few kernels hold
 
     products.multiply(to, *arrays, sizes=[to.cast(n, I64) for n in _numbers(to, args[3:])])
