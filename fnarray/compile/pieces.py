@@ -6,7 +6,7 @@ out of few pieces is chosen from, element by element, on targets where a choice 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.avals import ShapedArray
-from ..core.forms import Map, Pieces, Reduce, Reindex
+from ..core.forms import Map, Piece, Pieces, Reduce, Reindex
 from ..core.graph import Atom, Eqn, Literal, Var
 from ..core.symbolic import variable
 from .ir import AddedStep, Block, Node, users_of
@@ -29,38 +29,133 @@ def read_pieces(block: Block, limits: Limits) -> Block:
     """Write what is laid out of pieces into its readers, where they can read the pieces."""
     makers = {v: node for node in block.nodes for v in node.outs}
     users, outputs = users_of(block.nodes), set(block.outputs)
+    turns = _Turns(makers, limits.rotated)
     nodes: list[Node] = []
-    for node in block.nodes:
-        if (
-            isinstance(node.form, Pieces)
-            and all(set(p.stride) <= {1} for p in node.form.pieces)
-            and outputs.isdisjoint(node.outs)
-            and all(isinstance(u.form, Map | Reindex | Reduce) for u in users.get(node.out, ()))
-        ):
-            nodes += _read(node, makers, limits)
-        else:
+    for was in block.nodes:
+        node = was.reading(turns.env)
+        makers.update(dict.fromkeys(node.outs, node))
+        if not isinstance(node.form, Pieces) or any(set(p.stride) > {1} for p in node.form.pieces):
             nodes.append(node)
-    return block.rebuilt(nodes, {})
+            continue
+        read = outputs.isdisjoint(node.outs) and all(
+            isinstance(u.form, Map | Reindex | Reduce) for u in users.get(node.out, ())
+        )
+        few = 0 < len(node.form.pieces) <= limits.pieces
+        if read and few and all(_is_given(a, makers) for a in node.ins):
+            nodes += _choices(node)
+        else:
+            nodes += turns.read(node, where_it_lies=read)
+    return block.rebuilt(nodes, turns.env)
 
 
-def _read(node: Node, makers: Mapping[Var, Node], limits: Limits) -> Sequence[Node]:
-    """Return the nodes that stand for what is laid out of pieces."""
-    few = 0 < len(node.form.pieces) <= limits.pieces
-    if few and all(_is_given(a, makers) for a in node.ins):
-        return _choices(node)
-    turned = _rotation(node, makers, limits.rotated)
-    return (node,) if turned is None else (turned,)
+class _Turns:
+    """Arrays that are turned round along an axis, and what stands for them.
+
+    Turns along different axes may be taken in any order. One along the last axis is laid out, so
+    it is taken first: its corners and edges share it, as an average of eight neighbours does two
+    arrays laid out for six.
+
+    Attributes
+    ----------
+    env : dict
+        What else to read in place of a value.
+    """
+
+    def __init__(self, makers: dict[Var, Node], least: int):
+        self.env: dict[Var, Atom] = {}
+        self._makers = makers
+        self._least = least
+        self._laid: dict[tuple[Atom, int, int], Var] = {}
+
+    def read(self, node: Node, *, where_it_lies: bool) -> list[Node]:
+        """Return the nodes that stand for what is laid out of pieces, if any.
+
+        Parameters
+        ----------
+        where_it_lies : bool
+            Whether readers can compute where an element lies.
+        """
+        number = self._number(node)
+        if number is not None:
+            made = self._makers[node.out] = replace(
+                node.taking((number,)), form=Reindex(lambda i, read: ())
+            )
+            return [made]
+        turn = _turn(node, self._makers)
+        if turn is None:
+            return [node]
+        array, axis, by = turn
+        if prod(array.aval.shape[axis + 1 :]) >= self._least:
+            return [self._rotated(node, turn)] if where_it_lies else [node]
+        around: list[Node] = []
+        while isinstance(array, Var) and (maker := self._makers.get(array)) is not None:
+            if maker.eqn.primitive is not _ROTATED or not where_it_lies:
+                break
+            around.append(maker)
+            array = maker.ins[0]
+        nodes: list[Node] = []
+        laid = self._laid.get((array, axis, by))
+        if laid is None:
+            made = _laid_out(node, array, axis, by) if around else node
+            nodes.append(made)
+            laid = self._laid[array, axis, by] = made.out
+        elif not around:
+            self.env[node.out] = laid
+        for maker in reversed(around):
+            last = maker is around[0]
+            result = node.out if last else Var(node.out.aval)
+            params = maker.eqn.params
+            nodes.append(
+                self._rotated(node.taking((), (result,)), (laid, params["axis"], params["by"]))
+            )
+            laid = result
+        return nodes
+
+    def _rotated(self, node: Node, turn: tuple[Atom, int, int]) -> Node:
+        """Return the reindexing that stands for a node: an array, the axis, and by how much."""
+        array, axis, by = turn
+        n = array.aval.shape[axis]
+
+        def index(i: Any, read: Any) -> Any:
+            return (*i[:axis], (i[axis] + (n - by)) % n, *i[axis + 1 :])
+
+        eqn = Eqn(_ROTATED, (array,), node.outs, {"axis": axis, "by": by}, node.eqn.source)
+        made = self._makers[node.out] = Node(eqn, Reindex(index))
+        return made
+
+    def _number(self, node: Node) -> Atom | None:
+        """Return the number that all pieces repeat, if it is one."""
+        form: Pieces = node.form
+        arrays = {_box(node.ins[p.operand], self._makers)[0] for p in form.pieces}
+        if form.fill is not None or len(arrays) != 1:
+            return None
+        (array,) = arrays
+        maker = self._makers.get(array) if isinstance(array, Var) else None
+        if maker is None or not isinstance(maker.form, Reindex) or maker.form.valid is not None:
+            return None
+        return maker.ins[0] if not maker.ins[0].aval.shape and len(maker.ins) == 1 else None
 
 
-def _rotation(node: Node, makers: Mapping[Var, Node], least: int) -> Node | None:
-    """Return the reindexing of an array that two pieces turn round along an axis, if they do."""
+def _laid_out(node: Node, array: Atom, axis: int, by: int) -> Node:
+    """Return what lays out another array, turned round as the node's."""
+    shape = array.aval.shape
+    pieces: list[Piece] = []
+    for start, offset, extent in ((shape[axis] - by, 0, by), (0, by, shape[axis] - by)):
+        at, to = [0] * len(shape), [0] * len(shape)
+        at[axis], to[axis] = start, offset
+        extents = (*shape[:axis], extent, *shape[axis + 1 :])
+        pieces.append(Piece(len(pieces), tuple(at), extents, tuple(to), (1,) * len(shape)))
+    eqn = replace(node.eqn, invars=(array, array), outvars=(Var(node.out.aval),))
+    return Node(eqn, Pieces(tuple(pieces)))
+
+
+def _turn(node: Node, makers: Mapping[Var, Node]) -> tuple[Atom, int, int] | None:
+    """Return the array that two pieces turn round, along which axis and by how much, if they do."""
     form: Pieces = node.form
     shape = node.out.aval.shape
     if len(form.pieces) != 2 or form.fill is not None:
         return None
     axis = max(range(len(shape)), key=lambda a: form.pieces[1].offset[a])
-    if prod(shape[axis + 1 :]) < least:
-        return None
     whole = [n for a, n in enumerate(shape) if a != axis]
     starts: list[int] = []
     arrays: list[Atom] = []
@@ -76,12 +171,7 @@ def _rotation(node: Node, makers: Mapping[Var, Node], least: int) -> Node | None
     met = form.pieces[0].offset[axis] == 0 and form.pieces[1].offset[axis] == first
     if arrays[0] is not arrays[1] or not met or (*starts,) != (n - first, 0):
         return None
-
-    def index(i: Any, read: Any) -> Any:
-        return (*i[:axis], (i[axis] + (n - first)) % n, *i[axis + 1 :])
-
-    eqn = Eqn(_ROTATED, (arrays[0],), node.outs, {"axis": axis, "by": first}, node.eqn.source)
-    return Node(eqn, Reindex(index))
+    return arrays[0], axis, first
 
 
 def _box(atom: Atom, makers: Mapping[Var, Node]) -> tuple[Atom, tuple[int, ...]]:

@@ -29,8 +29,10 @@ def far(m: Any, x: Any) -> Any:
     return m.roll(x, 5, 0) * 2 - m.roll(x, -3, 0)
 
 
-def nested(m: Any, x: Any) -> Any:
-    return m.roll(m.roll(x, 1, 0), -2, 1) + x
+def corners(m: Any, x: Any) -> Any:
+    """Turned round along both axes, in either order; and what is one number all over."""
+    both = m.roll(x, (1, -2), (0, 1)) * m.roll(x, (-1, -2), (0, 1)) + m.roll(x, (-2, 3), (1, 0))
+    return both + m.roll(x, -2, 1) + m.roll(m.full_like(x, 2), (1, 1), (0, 1))
 
 
 def made(m: Any, x: Any) -> Any:
@@ -56,7 +58,7 @@ def two(m: Any, x: Any) -> Any:
     return m.concatenate([x[2:], y[:2]]) * 2 + m.concatenate([x[1:], x[:1]])
 
 
-PROGRAMS = (laplacian, far, nested, made, summed, cut, joined, two)
+PROGRAMS = (laplacian, far, corners, made, summed, cut, joined, two)
 
 
 @pytest.mark.parametrize("shape", [(20, 30), (7, 33), (2, 64), (7, 5, 16), (6, 16, 3)], ids=str)
@@ -94,3 +96,10 @@ def test_rows_are_not_copied() -> None:
     for axis, shape in ((1, (40, 64)), (0, (640, 4))):
         rolled = compiled(lambda x, axis=axis: fnp.roll(x, 1, axis) + x, numbers(*shape))
         assert "%" not in code(rolled)
+
+
+def test_turns_along_rows_come_first() -> None:
+    """Corners share what is laid out for an edge, row by row; one number is not laid out at all."""
+    text = code(compiled(lambda x: corners(fnp, x), numbers(40, 64)))
+    assert text.count("for ") == 5  # rows of two runs each; and the loops that read them
+    assert text.count("w0[") == 2 + 4

@@ -20,6 +20,7 @@ KINDS = ("f32[1]", "f32[1]", "i64[1]", "b1[1]", "f32[1]", "i64", "f32")
 FIT = {
     "chain": ("t = x[i] * y[i] + f32(0.5)", "out[i] = sc.maximum(t, y[i]) / (t + c)"),
     "beside": ("out[i] = x[i + 2] - x[i + n] * f32(3.0) + x[n + i + 1]",),
+    "round": ("out[i] = x[(n + 3) % n + i] - x[n // 2 % 7 + i] * x[3 - 40 % n // 9 % 3 + i]",),
     "bools": ("b[i] = (x[i] < y[i]) & b[i]",),
     "integers": ("u[i] = (u[i] + 3) * u[i]",),
     "in place": ("x[i] = x[i] * c", "out[i] = y[i] - c"),

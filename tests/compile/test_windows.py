@@ -63,6 +63,7 @@ CASES = {
     "large windows with holes": Case(
         3, 5, 12, (17, 15), (7, 7), ((1, 1), (0, 1)), 1, {"rhs_dilation": (2, 2)}
     ),
+    "points of one feature": Case(3, 1, 40, (7, 5), (1, 1), ((0, 0), (0, 0))),
     "points": Case(3, 24, 40, (7, 5), (1, 1), ((0, 0), (0, 0))),
 }  # fmt: skip
 

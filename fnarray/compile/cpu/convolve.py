@@ -34,7 +34,7 @@ Loop = tuple[int, int, int]
 _TOGETHER: Final = 1 << 18
 #: The addresses that a call's words begin with.
 _POINTERS: Final = Struct("=3q")
-#: Terms that must lie together: of fewer, sums go to memory and back too often.
+#: Terms that must lie together, of several runs: of fewer, sums go to memory and back too often.
 _RUN: Final = 3
 
 
@@ -145,7 +145,7 @@ def _calls(
     Addresses are still counted from where the operands begin.
     """
     rows, (*outer, (k, along, under)) = merged(rows), merged(terms)
-    if len(outer) > 2 or k < _RUN:
+    if len(outer) > 2 or (outer and k < _RUN):
         return None
     work = columns * prod(n for n, _, _ in (*rows, *outer)) * k
     pieces = max(min(threads(), work // limits.share), together, 1)

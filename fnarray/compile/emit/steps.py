@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import prod
 from typing import Any
 
@@ -139,10 +139,12 @@ class Steps:
             high = bool(shape) and 2 * pieces[0].extents[0] >= shape[0]
             large = _PIECES * elements >= size
             self.values.share(_COPIED * size if high or large else 0)
-            with ExitStack() as stack:
-                e = tuple(self._counters(stack, pieces[0].extents, runs))
+            with ExitStack() as rows:
+                lead = self._counters(rows, pieces[0].extents[: sum(runs)], runs)
                 for piece in pieces:
-                    self._put_element(node, piece, e, store, dtype)
+                    with ExitStack() as row:
+                        e = (*lead, *self.values.loops(row, piece.extents[sum(runs) :]))
+                        self._put_element(node, piece, e, store, dtype)
 
     def _put_element(
         self, node: Node, piece: Piece, e: Indices, store: Storage, dtype: np.dtype
@@ -399,7 +401,8 @@ def _abreast(
 ) -> list[tuple[tuple[Piece, ...], tuple[int, ...]]]:
     """Return the pieces that the same loops lay out, and over how many axes each counter runs.
 
-    Pieces side by side that make short rows are cut into columns, which share the loops.
+    Pieces side by side share the loops over their rows, and have one each along these. Those that
+    make short rows are cut into columns, which share all.
     """
     groups: list[tuple[Any, list[Piece], tuple[int, ...]]] = []
     for piece, run in zip(pieces, runs, strict=True):
@@ -408,15 +411,16 @@ def _abreast(
         lead = (*run[:-1], run[-1] - 1) if run[-1] > 1 else run[:-1]
         rows = lead, piece.extents[:-1], piece.offset[:-1], piece.stride[:-1]
         if groups and groups[-1][0] == rows and prod(piece.extents[:-1]) > 1:
-            beside = [*groups[-1][1], piece]
-            if sum(p.extents[-1] for p in beside) <= _ROW:
-                groups[-1] = rows, beside, (*lead, 1)
-                continue
-        groups.append((rows, [piece], run))
-    return [
-        (tuple(some) if len(some) == 1 else tuple(c for p in some for c in _columns(p)), run)
-        for _, some, run in groups
-    ]
+            groups[-1] = rows, [*groups[-1][1], piece], lead
+        else:
+            groups.append((rows, [piece], run))
+    return [(tuple(_cut(some)), run) for _, some, run in groups]
+
+
+def _cut(beside: Sequence[Piece]) -> Iterable[Piece]:
+    """Return pieces side by side, or their columns where these are few."""
+    few = len(beside) > 1 and sum(p.extents[-1] for p in beside) <= _ROW
+    return chain.from_iterable(map(_columns, beside)) if few else beside
 
 
 def _columns(piece: Piece) -> Iterable[Piece]:

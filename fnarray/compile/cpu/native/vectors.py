@@ -44,6 +44,12 @@ SUFFIXES: Final = {
 }
 
 
+#: What indices, and tests of them, are made of beside sums and products: a row round the edge of a
+#: grid. It is computed before the loop; what divides is tested for zero in the text.
+_OF_INDICES: Final = frozenset(("and", "icmp", "or", "sdiv", "select", "sext", "srem", "xor"))
+_INDICES: Final = frozenset(("i1", "i64"))
+
+
 class Fold(NamedTuple):
     """A number that a loop adds up, or the like, in any order.
 
@@ -158,6 +164,8 @@ class Vectors:
                 self._call(name, kind, self._calls[function[1:]], args)
             case ["call", kind, function, "(", *args, ")"] if function[1:] in self._calls:
                 self._call(name, kind, self._calls[function[1:]], args)
+            case [word, *_] if name and word in _OF_INDICES and self._is_of_indices(words):
+                self._line(name, " ".join(map(self._one, words)), "same")
             case _ if self._gathers and name and self._is_same(words):
                 self._line(name, " ".join(map(self._one, words)), "same")
             case _:
@@ -364,6 +372,12 @@ class Vectors:
         """Whether an instruction computes the same in all turns."""
         same = all(self._kinds.get(x, "same") == "same" for x in words if x[0] == "%")
         return same and words[0] in PLAIN and words[0] != "call"
+
+    def _is_of_indices(self, words: Sequence[str]) -> bool:
+        """Whether an instruction computes a part of an index, or a test of one, for all turns."""
+        kinds = {x for x in words if x in BYTES}
+        names = (x for x in words if x[0] == "%")
+        return kinds <= _INDICES and all(self._kinds.get(x, "same") == "same" for x in names)
 
     def _line(self, name: str, text: str, kind: str = "") -> None:
         if name:
