@@ -6,14 +6,16 @@ import ast
 import dis
 import functools
 import linecache
+import operator
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
 from ..core.parse import parse
 from .bindings import Tree, bound_by_star, bound_early, bound_once, first_line
+from .nodes import children
 from .objects import instance_dict, is_a
 from .scopes import Facts, FunctionNode
 from .transforms import is_host_call
@@ -115,9 +117,12 @@ def extent(code: CodeType) -> tuple[tuple[int, int], tuple[int, int]] | None:
     return (min(starts), max(ends)) if starts else None
 
 
+_LINE: Callable[[tuple[int, int, int | None]], int | None] = operator.itemgetter(2)
+
+
 def last_line(code: CodeType, lines: list[str]) -> int:
     """Return the last line of a definition, by its instructions and then by indentation."""
-    last = max(line or 0 for _, _, line in code.co_lines())
+    last = max(filter(None, map(_LINE, code.co_lines())), default=code.co_firstlineno)
     head = lines[code.co_firstlineno - 1]
     indent = len(head) - len(head.lstrip())
     while last < len(lines):
@@ -200,9 +205,11 @@ _OUTWARD = re.compile(r"\b(global|nonlocal)\b")
 
 
 def _functions(tree: ast.AST) -> Iterator[Any]:
-    for node in ast.walk(tree):
+    queue = children(tree)
+    for node in queue:  # it grows on the way
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node
+        queue += children(node)
 
 
 def _instructions(code: CodeType) -> Iterator[dis.Instruction]:

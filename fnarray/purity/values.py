@@ -23,6 +23,10 @@ SCALARS = frozenset({"scalar"})
 PARTIAL_METHOD = "functools.partialmethod"
 
 
+#: Classes whose operators are Python's own.
+_NUMBERS = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+
 class _Absent:
     def __repr__(self) -> str:
         return "ABSENT"
@@ -108,6 +112,7 @@ class Value:
     """
 
     __slots__ = (
+        "_each",
         "argument",
         "bound",
         "constant",
@@ -165,6 +170,7 @@ class Value:
         self.rebound = rebound
         self.origin = origin
         self.others = others
+        self._each: tuple[Value, ...] | None = None
 
     def but(self, **changes: Any) -> Value:
         """Return a copy with some attributes replaced."""
@@ -175,14 +181,19 @@ class Value:
         new.function, new.bound, new.fields = self.function, self.bound, self.fields
         new.holder, new.constant, new.guarded = self.holder, self.constant, self.guarded
         new.rebound, new.origin, new.others = self.rebound, self.origin, self.others
-        new.keeps, new.home = self.keeps, self.home
+        new.keeps, new.home, new._each = self.keeps, self.home, None
         for slot, value in changes.items():
             setattr(new, slot, value)
         return new
 
     def each(self) -> tuple[Value, ...]:
         """Return all possibilities."""
-        return (self.but(others=()), *self.others) if self.others else (self,)
+        if not self.others:
+            return (self,)
+        # Made once: every use of a joined value asks, which was a tenth of a first check.
+        if self._each is None:
+            self._each = self.but(others=()), *self.others
+        return self._each
 
     def identity(self) -> tuple[Any, ...]:
         """Return what two values have in common that stand for one object, as far as is known."""
@@ -213,8 +224,17 @@ class Value:
         return idle and all(one.is_idle() for one in self.others)
 
     def is_plain(self) -> bool:
-        """Say whether it is a number or array that the trace made: nothing is asked of it."""
-        return self.level != OUTSIDE and not self.others and self.kind in ("", "array")
+        """Say whether it is a number or array: operators and tests of it call nothing of a user's.
+
+        One that the trace made; or a number, text or None from outside, by its very class.
+        """
+        if self.others:
+            return all(one.is_plain() for one in self.each())
+        if self.level != OUTSIDE:
+            return self.kind == "" or self.kind == "array"
+        obj: object = self.obj
+        cls = type(obj)  # whose hash a metaclass may compute
+        return self.kind == "scalar" and type(cls) is type and cls in _NUMBERS
 
     def same(self, other: Value) -> bool:
         """Say whether both stand for the same object, as far as anybody can tell."""

@@ -230,6 +230,8 @@ def call_known(
 ) -> Value | None:  # fmt: skip
     """Call a function of which the name says what it does; None for any other."""
     ref = callee.ref
+    if is_dull(ref):
+        return None
     transform = transform_of(ref)
     if transform is not None:
         return call_transform(engine, transform, args, keywords, frame, node)
@@ -275,6 +277,30 @@ def call_known(
     if ref in SEEDED and not seeded(node):
         engine.report(rules.Random, frame, node, f"{ref} without a seed")
     return call_builtin(engine, ref, args, keywords, frame, node)
+
+
+#: Whether a name tells nothing of a function, but the effect that it may be known for.
+_dull: dict[str, bool] = {}
+
+
+def is_dull(ref: str) -> bool:
+    """Say whether a function of that name does nothing but with its arguments: it is in no table.
+
+    Most calls are of such: the tables are looked through once for each name.
+    """
+    dull = _dull.get(ref)
+    if dull is None:
+        known = (
+            MUTATING_FUNCTIONS, MUTATING_FUNCTIONS_ATTR, FILTERS, OUT_AT, SEEDED, HANDLERS,
+            INDIFFERENT, WRAPPING, DRAWING, RESULTS, protocols.GIVING, protocols.WRITING, _LOOKING,
+        )  # fmt: skip
+        dull = _dull[ref] = (
+            transform_of(ref) is None and not is_host_call(ref)
+            and not any(ref in table for table in known)
+            and not ref.startswith(("builtins.", "operator.", "warnings.", "numpy."))
+            and not ref.endswith(".assume_pure")
+        )  # fmt: skip
+    return dull and not effect_of(ref)
 
 
 def call_builtin(
@@ -423,6 +449,18 @@ def call_unknown(
     frame: Frame, node: ast.AST,
 ) -> Value:  # fmt: skip
     """Call what cannot be seen: it reads its arguments, and calls those that are functions."""
+    if (
+        callee.kind == "function"
+        and not keywords
+        and not callee.fields
+        and is_dull(callee.ref)
+        and callee.bound is None
+        and all(value.is_plain() for value in args)
+    ):
+        # It is given numbers and arrays: to read them is no effect, and nothing of them is called.
+        for value in args:
+            use(engine, value, frame, node)
+        return engine.array(frame.level) if ".numpy." in callee.ref else engine.unknown(frame.level)
     if callee.kind == "wraps":
         if args and callee.bound is not None:
             return wrap(engine, args[0], callee.bound, frame, node)
@@ -463,8 +501,7 @@ def call_unknown(
             return made
     if callee.kind == "class":
         return construct(engine, callee, None, args, keywords, frame, node)
-    kind = "array" if ".numpy." in callee.ref else ""
-    return Value(kind, frame.level) if kind else engine.unknown(frame.level)
+    return engine.array(frame.level) if ".numpy." in callee.ref else engine.unknown(frame.level)
 
 
 def _is_outer_array(value: Value) -> bool:

@@ -93,8 +93,20 @@ def _bin_op(engine: Engine, node: ast.BinOp, frame: Frame) -> Value:
     value = engine.expr(node.left, frame)
     for one in reversed(chain):
         use(engine, value, frame, one.left)
-        value = _combined(engine, one, value, read(engine, one.right, frame), frame)
+        right = read(engine, one.right, frame)
+        if type(one.op) is not ast.Mod and value.is_plain() and right.is_plain():
+            value = _number(engine, value, right, frame)
+        else:
+            value = _combined(engine, one, value, right, frame)
     return value
+
+
+def _number(engine: Engine, left: Value, right: Value, frame: Frame) -> Value:
+    """Return what an operator makes of numbers and arrays: an array, if one of them is known."""
+    for one in (left, right):
+        if one.kind == "array" or (one.others and any(v.kind == "array" for v in one.others)):
+            return engine.array(frame.level)
+    return engine.unknown(frame.level)
 
 
 #: What ``+``, ``*`` and ``|`` make of containers has their elements.

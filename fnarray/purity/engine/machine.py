@@ -88,12 +88,20 @@ class Engine:
         #: How often an object made in the trace was given something that it did not hold.
         self.kept = 0
         self._locals: dict[int, Value] = {}
+        self._arrays: dict[int, Value] = {}
 
     def unknown(self, level: int) -> Value:
         """Return an object made during the trace of which nothing is known."""
         value = self._locals.get(level)
         if value is None:
             value = self._locals[level] = Value("", level)
+        return value
+
+    def array(self, level: int) -> Value:
+        """Return an array made during the trace, of which nothing more is known."""
+        value = self._arrays.get(level)
+        if value is None:
+            value = self._arrays[level] = Value("array", level)
         return value
 
     # --- what handlers reach each other by ---

@@ -58,6 +58,8 @@ def ask(
     args: Sequence[Value] = (),
 ) -> Value | None:  # fmt: skip
     """Run those of some special methods that the class of an object has; return what they give."""
+    if names is not TEXT and value.is_plain():
+        return None
     if names is TEXT and value.level != OUTSIDE and value.kind == "ndarray":
         engine.resolver.watch(value, "printing")
     if value.level != OUTSIDE and value.kind not in _ASKABLE and not value.others:
@@ -180,19 +182,19 @@ _COMPUTING = frozenset({"int", "float", "complex", "abs", "round", "divmod", "po
 
 
 #: Functions that give what the method of their argument gives.
-_GIVING = frozenset(
+GIVING = frozenset(
     {f"builtins.{k}" for k in ("abs", "round", "divmod", "pow", "reversed", "iter", "next")}
     | {f"math.{k}" for k in ("trunc", "floor", "ceil")}
 )
 #: Functions that write an array as text.
-_WRITING = frozenset({f"numpy.{name}" for name in ("array2string", "array_repr", "array_str")})
+WRITING = frozenset({f"numpy.{name}" for name in ("array2string", "array_repr", "array_str")})
 
 
 def asked_by(
     engine: Engine, ref: str, args: list[Value], frame: Frame, node: ast.AST
 ) -> Value | None:
     """Run what a function of a library calls of its arguments; return what it then gives."""
-    if ref in _WRITING and args:
+    if ref in WRITING and args:
         engine.resolver.watch(args[0], "printing")
     package, _, name = ref.rpartition(".")
     if package == "builtins":
@@ -215,7 +217,7 @@ def asked_by(
         ask(engine, value, names, frame, node) for value in args
         if names is TEXT or any(v.kind == "instance" or v.level == OUTSIDE for v in value.each())
     ]  # fmt: skip
-    return join(found) if package == "operator" or ref in _GIVING else None
+    return join(found) if package == "operator" or ref in GIVING else None
 
 
 def encodes(engine: Engine, node: ast.AST, at: int) -> None:

@@ -41,13 +41,13 @@ def merged(envs: list[dict[str, Value]]) -> dict[str, Value]:
     """Return the state in which any of the given ones may hold."""
     if len(envs) == 1:
         return envs[0]
-    out: dict[str, Value] = {}
-    for name in dict.fromkeys(k for env in envs for k in env):
-        first = envs[0].get(name)
-        if all(env.get(name) is first for env in envs):
-            value: Value | None = first
-        else:
-            value = join(_owned([env.get(name) for env in envs]))
+    first, *others = envs
+    out = dict(first)
+    # Most names stand for one object on all ways: nothing is asked of those.
+    unlike = {k: None for env in others for k, value in env.items() if first.get(k) is not value}
+    unlike |= dict.fromkeys(k for env in others for k in first.keys() - env.keys())
+    for name in unlike:
+        value = join(_owned([env.get(name) for env in envs]))
         if value is not None:
             out[name] = value
     return out
@@ -112,6 +112,8 @@ def _assign(engine: Engine, node: ast.Assign, frame: Frame) -> None:
 
 def _is_threaded(node: ast.Assign) -> bool:
     """Say whether ``top, s = s.pop()``: no list is bound to what it pops, so it is none."""
+    if not isinstance(node.value, ast.Call):
+        return False
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Call(func=ast.Attribute() as f)):
             return ast.dump(f.value) in (ast.dump(p).replace("Store()", "Load()") for p in parts)
