@@ -15,10 +15,12 @@ import re
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator, contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
+from operator import index
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -40,7 +42,9 @@ __all__ = [
     "device_memory_profile",
     "named_scope",
     "save_device_memory_profile",
+    "start_server",
     "start_trace",
+    "stop_server",
     "stop_trace",
     "summary",
     "trace",
@@ -143,6 +147,61 @@ _directory: Path | None = None
 #: A profile that has ended and could not be written, and where to.
 _unwritten: tuple[Path, _Recorder] | None = None
 _lock = threading.Lock()
+
+
+# ---- for programs that ask for a server ----------------------------------------------------------
+
+_server: _Server | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """What stands for a server: the port that was asked for."""
+
+    port: int
+
+
+def start_server(port: int) -> _Server:
+    """Warn that no server is started, and return what stands for one.
+
+    A profile is a file here, which `trace` writes: nothing is there that a browser could ask.
+
+    Parameters
+    ----------
+    port : int
+
+    Raises
+    ------
+    ValueError
+        One was asked for, and not stopped.
+    """
+    global _server
+    if _server is not None:
+        raise ValueError(
+            "profiler.start_server: Only one profiler server can be active at a time. Call "
+            "stop_server first."
+        )
+    warnings.warn(
+        f"profiler.start_server: nothing listens at port {port}: take a profile with "
+        "profiler.trace(directory), whose file Perfetto opens.",
+        stacklevel=2,
+    )
+    _server = _Server(index(port))
+    return _server
+
+
+def stop_server() -> None:
+    """Forget what `start_server` returned.
+
+    Raises
+    ------
+    ValueError
+        None was asked for.
+    """
+    global _server
+    if _server is None:
+        raise ValueError("profiler.stop_server: No active profiler server. Call start_server.")
+    _server = None
 
 
 # ---- taking a profile ----------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from ..core.source import user_source
 from ..core.trace import bind, state, tracing
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import as_seen
 from ..runtime.device import Device, default_device, devices
 from ..runtime.dispatch import buffer_of
 from ..runtime.mesh import Mesh
@@ -325,7 +326,7 @@ def pmap(
             layouts[key] = layout
         if config.disable_jit:
             return _op_by_op(fun, signature, operands, layout, axis_name, out_axes)
-        results = functools.partial(_places_of_results, out_axes, name)
+        results = functools.partial(_places_of_results, fun, out_axes, name)
         if state.trace is None and layout.mesh.platform:
             cut = functools.partial(row, name, fun)
             return run_elsewhere("pmap", fun, signature, operands, layout, results, cut)
@@ -336,7 +337,7 @@ def pmap(
         if state.trace is None and not any(layout.places) and not any(places):
             layout.program = _program(t, layout, params, places)
         return t.out_spec.unflatten(
-            [_placed(x, p, layout.mesh, name, fun) for x, p in zip(outs, places, strict=True)]
+            [_placed(x, p, layout.mesh, name) for x, p in zip(outs, places, strict=True)]
         )
 
     layouts: dict[Any, Layout] = kept_with(mapped).table("layouts")
@@ -368,7 +369,7 @@ def _op_by_op(
     mapped = vmap(named_as(fun)(one), layout.places, axis_name=axis_name, axis_size=size)
     with admit(fun, "pmap", statics=signature.statics):
         outs, spec = tree.flatten_spec(mapped(*operands))
-    places = axes_of_results("pmap", out_axes, spec)
+    places = _places(fun, out_axes, spec, outs, 0)
     return spec.unflatten(
         [x[0] if p is None else moveaxis(x, 0, p) for x, p in zip(outs, places, strict=True)]
     )
@@ -407,9 +408,28 @@ def _check_options(fun: Any, in_axes: Any, out_axes: Any, backend: str | None) -
         _devices(backend)  # raises for one that does not exist
 
 
-def _places_of_results(out_axes: Any, name: Hashable, t: Traced) -> tuple[Any, Any]:
+def _places(
+    fun: Callable[..., Any], out_axes: Any, spec: Any, leaves: Sequence[Any], more: int
+) -> tuple[int | None, ...]:
+    """Return where the mapped axis goes in each leaf, from the front: in keys, among their axes.
+
+    Results will have ``more`` axes than the leaves.
+    """
+    return tuple(
+        None if a is None else checked_place(a, x.ndim + more, fun)
+        for a, x in zip(
+            axes_of_results("pmap", out_axes, spec),
+            as_seen(leaves, spec.unflatten(leaves)),
+            strict=True,
+        )
+    )
+
+
+def _places_of_results(
+    fun: Callable[..., Any], out_axes: Any, name: Hashable, t: Traced
+) -> tuple[Any, Any]:
     """Return where each result gets the mapped axis, and the axes over which it differs."""
-    places = tuple(axes_of_results("pmap", out_axes, t.out_spec))
+    places = _places(fun, out_axes, t.out_spec, t.closed.out_avals, 1)
     return places, tuple(() if p is None else (name,) for p in places)
 
 
@@ -471,13 +491,12 @@ def _layout(
     )
 
 
-def _placed(x: Any, place: int | None, mesh: Mesh, name: Hashable, fun: Callable[..., Any]) -> Any:
+def _placed(x: Any, place: int | None, mesh: Mesh, name: Hashable) -> Any:
     """Return a result with the mapped axis where ``out_axes`` wants it."""
     if place is None:
         return x
-    axis = checked_place(place, x.ndim, fun)
-    x = moveaxis(x, 0, axis)
+    x = moveaxis(x, 0, place)
     if type(x) is not ArrayImpl:
         return x
-    spec = PartitionSpec(*[None] * axis, name)
+    spec = PartitionSpec(*[None] * place, name)
     return PlacedArray(x._data, x.aval, NamedSharding(mesh, spec))

@@ -327,6 +327,8 @@ class ShapeDtypeStruct:
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
     def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified, got None.")
         self.shape = tuple(shape)
         self.dtype = as_dtype(dtype)
         self.weak_type = weak_type

@@ -28,6 +28,21 @@ __getattr__ = _absent(
     {
         "it is for types that JAX is still trying out: use hijax's and pytrees": """
         EArray cur_qdd primal_tangent_dtype
-    """
+    """,
+        "it hands a program to a compiler for TPUs or GPUs, and every program is fused here": """
+        fused mosaic
+    """,
+        "it moves arrays between clusters by XLA's runtime: use jax.device_put, or the workers of "
+        "fnarray.distributed": "transfer",
+        "it adds up what XLA's devices could do at best: jit(f).lower(...).compile()"
+        ".cost_analysis() counts operations and bytes": "roofline",
+        "it maps lines of XLA's text: explain(f)(x) shows each kernel beside the user's lines": """
+        source_mapper
+    """,
+        "it orders what a GPU does at once, and kernels run here in the order of the program": """
+        control_deps
+    """,
+        "it reads XLA's profiles: jax.profiler.trace writes one that Perfetto opens": "profiler",
+        "`fnarray lint` finds keys that are used twice": "key_reuse",
     },
 )

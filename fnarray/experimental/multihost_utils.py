@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import numpy as jnp
+from ..api.arrays import device_put
 from ..core import tree
-from ..core.array import Array
+from ..runtime.spec import NamedSharding, PartitionSpec
 
 __all__ = [
     "assert_equal",
@@ -65,14 +65,25 @@ def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Return values that are this process's part as whole ones: they are the same."""
-    return tree.map(_array, local_inputs)
+    """Return values that are this process's part as whole ones, cut over a mesh by their specs.
+
+    Parameters
+    ----------
+    local_inputs : pytree
+    global_mesh : Mesh
+    pspecs : pytree of PartitionSpec
+        One for each value, or for a subtree of them.
+    """
+    return device_put(local_inputs, _placed(global_mesh, pspecs))
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Return this process's part of values: all of them."""
-    return tree.map(_array, global_inputs)
+    """Return this process's part of values: all of them, cut as they are as whole ones."""
+    return device_put(global_inputs, _placed(global_mesh, pspecs))
 
 
-def _array(x: Any) -> Array:
-    return jnp.asarray(x)
+def _placed(mesh: Any, pspecs: Any) -> Any:
+    def one(spec: Any) -> NamedSharding:
+        return NamedSharding(mesh, PartitionSpec() if spec is None else spec)
+
+    return tree.map(one, pspecs, is_leaf=lambda x: x is None or isinstance(x, PartitionSpec))

@@ -10,11 +10,12 @@ from typing import Any, Generic, TypeVar
 from .. import lax
 from ..core.apart import apart
 from ..core.array import Array
-from ..core.dtypes import canonicalize_dtype
+from ..core.dtypes import canonicalize_dtype, is_bool
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_axis, canonical_ints
 from ._at import IndexUpdateHelper
-from ._promote import as_operand, operands, wide_integer
+from ._promote import as_operand, broadcast_to, operands, wide_integer
+from ._select import choose_where
 
 __all__ = ["frompyfunc", "ufunc"]
 
@@ -101,6 +102,7 @@ class ufunc(Generic[R]):  # noqa: N801 - named as in NumPy
         out: None = None,
         keepdims: bool = False,
         initial: Any = None,
+        where: Any = None,
     ) -> Array:
         """Fold elements along an axis, from its start.
 
@@ -114,22 +116,57 @@ class ufunc(Generic[R]):  # noqa: N801 - named as in NumPy
         keepdims : bool
         initial : scalar, optional
             To start with.
+        where : array_like of bool, optional
+            Elements to fold; the others change nothing.
 
         Raises
         ------
         ValueError
-            For no elements and neither ``initial`` nor an identity.
+            For no elements, or a ``where``, and neither ``initial`` nor an identity.
         """
         a = self._operand("reduce", a, dtype)
+        mask = None if where is None else self._mask(where, a.shape)
         rank = a.ndim
         if axis is None:
             kept: Any = range(rank)
             a, along = lax.reshape(a, (a.size,)), 0
+            mask = None if mask is None else lax.reshape(mask, (a.size,))
         else:
             along = canonical_axis(f"{self.__name__}.reduce", axis, rank)
             kept = (along,)
-        folded = self._fold(a, along, initial)
+        if mask is None:
+            folded = self._fold(a, along, initial)
+        else:
+            folded = self._fold_where(a, along, initial, mask)
         return lax.expand_dims(folded, kept) if keepdims else folded
+
+    def _fold_where(self, a: Array, axis: int, initial: Any, where: Any) -> Array:
+        """Fold the elements where ``where`` holds onto ``initial``, or onto the identity."""
+        start = self.identity if initial is None else initial
+        if start is None:
+            raise ValueError(
+                f"reduction operation {self.__name__} does not have an identity, so to use a "
+                "where mask one has to specify 'initial'"
+            )
+        if self._monoid is not None:
+            # The start changes nothing where it is the identity; folded twice, it is as if once
+            # in maxima and minima, which are the folds here that have none.
+            nothing = start if self.identity is None else self.identity
+            a = choose_where(where, a, convert(nothing, a.dtype))
+            return self._fold(a, axis, initial)
+        total: Any = start
+        for k in range(a.shape[axis]):
+            row, used = (lax.index_in_dim(x, k, axis, keepdims=False) for x in (a, where))
+            total = choose_where(used, self.call(total, row), total)
+        return as_array(total)
+
+    def _mask(self, where: Any, shape: tuple[int, ...]) -> Array:
+        where = as_array(as_operand(f"{self.__name__}.reduce", where))
+        if not is_bool(where.dtype):
+            raise ValueError(
+                f"numpy.{self.__name__}.reduce: where must be bool, got {where.dtype}."
+            )
+        return broadcast_to(f"{self.__name__}.reduce", where, shape)
 
     def _fold(self, a: Array, axis: int, initial: Any) -> Array:
         length = a.shape[axis]

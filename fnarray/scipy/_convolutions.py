@@ -119,7 +119,7 @@ def _check_method(method: Any) -> None:
 
 def _matrices(name: str, in1: Any, in2: Any, boundary: Any, fill: Any) -> tuple[Array, Array]:
     if boundary != "fill" or fill != 0:
-        raise ValueError(
+        raise NotImplementedError(
             f"signal.{name} takes boundary='fill' and fillvalue=0 only, got {boundary!r} and "
             f"{fill!r}. Pad the array, and convolve in mode 'valid'."
         )

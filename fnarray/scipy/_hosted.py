@@ -42,7 +42,7 @@ def expn(n: Any, x: Any) -> Array:
 
 def fresnel(x: Any) -> tuple[Array, Array]:
     """Fresnel's integrals from 0 to ``x``: of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)``."""
-    return hosted.fresnel(*inexact_operands("fresnel", x))
+    return hosted.fresnel(*strong_operands("fresnel", x))
 
 
 def hyp1f1(a: Any, b: Any, x: Any) -> Array:
@@ -57,12 +57,12 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
 
 def owens_t(h: Any, a: Any) -> Array:
     """Owen's T function: probability that ``X > h`` and ``0 < Y < a X`` for normal X and Y."""
-    return hosted.owens_t(*inexact_operands("owens_t", h, a))
+    return hosted.owens_t(*strong_operands("owens_t", h, a))
 
 
 def sici(x: Any) -> tuple[Array, Array]:
     """Sine and cosine integrals."""
-    return hosted.sici(*inexact_operands("sici", x))
+    return hosted.sici(*strong_operands("sici", x))
 
 
 def spence(x: Any) -> Array:

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
-from ..core.array import Array, aval_of
+from ..core.array import Array
 from ..core.dtypes import is_complex, to_complex
 from ..lax import linalg as lal
-from ..numpy._linalg_factors import inexact_matrices
 from ..ops.contract import exact_matmul as matmul
 from ..ops.kit.calls import conj
 from ..ops.kit.matrix import adjoint, eye, scale_columns, tril, triu
-from ._linalg_systems import _choice, _square
+from ._linalg_systems import _choice, _square, arrays_or_lists
 
 __all__: list[str] = []
 
@@ -50,7 +49,7 @@ def qr(
         For another mode.
     """
     _choice("qr", "mode", mode, ("full", "r", "economic"))
-    (a,) = inexact_matrices("qr", a)
+    (a,) = arrays_or_lists("qr", a)
     q, *rest = lal.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
     return tuple(rest) if mode == "r" else (q, *rest)
 
@@ -85,7 +84,7 @@ def qr_multiply(
         For another mode.
     """
     _choice("qr_multiply", "mode", mode, ("right", "left"))
-    a, c = inexact_matrices("qr_multiply", a, c)
+    a, c = arrays_or_lists("qr_multiply", a, c)
     q, *rest = lal.qr(a, pivoting=pivoting, full_matrices=False)
     q = conj(q) if conjugate else q
     return (jnp.matmul(q, c) if mode == "left" else jnp.matmul(c, q), *rest)
@@ -100,6 +99,7 @@ def svd(
     lapack_driver: str = "gesdd",
 ) -> Any:
     """Return ``(u, s, vh)``, or ``s`` alone; see `fnarray.numpy.linalg.svd`."""
+    (a,) = arrays_or_lists("svd", a)
     out = jnp.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
     return tuple(out) if compute_uv else out
 
@@ -131,7 +131,7 @@ def polar(
     ValueError
         For another side or method.
     """
-    (a,) = inexact_matrices("polar", a)
+    (a,) = arrays_or_lists("polar", a)
     _choice("polar", "side", side, ("right", "left"))
     _choice("polar", "method", method, ("qdwh", "svd"))
     m, n = a.shape
@@ -247,7 +247,7 @@ def eigh_tridiagonal(
     ValueError
         For another selection, or shapes that do not fit.
     """
-    d, e = inexact_matrices("eigh_tridiagonal", d, e)
+    d, e = arrays_or_lists("eigh_tridiagonal", d, e)
     _choice("eigh_tridiagonal", "select", select, ("a", "i"))
     n = d.shape[-1] if d.ndim == 1 else -1
     if e.shape != (n - 1,):
@@ -304,11 +304,10 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     ValueError
         For matrices that are not square, or of different sizes.
     """
+    T, Z = arrays_or_lists("rsf2csf", T, Z)
     for name, x in (("T", T), ("Z", Z)):
-        shape = aval_of(x).shape
-        if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(f"scipy.linalg.rsf2csf: {name} must be square, got shape {shape}.")
-    T, Z = inexact_matrices("rsf2csf", T, Z)
+        if x.ndim != 2 or x.shape[0] != x.shape[1]:
+            raise ValueError(f"scipy.linalg.rsf2csf: {name} must be square, got shape {x.shape}.")
     if T.shape != Z.shape:
         raise ValueError(
             f"scipy.linalg.rsf2csf: the matrices must have one shape, got {T.shape} and {Z.shape}."

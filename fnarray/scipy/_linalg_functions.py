@@ -11,12 +11,11 @@ import numpy as np
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import finfo
-from ..numpy._linalg_factors import inexact_matrices
 from ..ops import linalg_functions as functions
 from ..ops.contract import exact_matmul as matmul
 from ..ops.kit.matrix import adjoint, diagonal, differences, inverse_off_diagonal, triu
 from ._linalg_factors import schur
-from ._linalg_systems import _choice, _square
+from ._linalg_systems import _choice, _square, arrays_or_lists
 
 __all__: list[str] = []
 
@@ -150,4 +149,4 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
         For another method, or shapes that do not fit.
     """
     _choice("solve_sylvester", "method", method, ("schur", "eigen"))
-    return functions.solve_sylvester(*inexact_matrices("solve_sylvester", A, B, C))
+    return functions.solve_sylvester(*arrays_or_lists("solve_sylvester", A, B, C))

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_inexact, to_complex
@@ -24,7 +25,7 @@ def _vectors(name: str, *args: Any) -> list[Array]:
 
 def _picked(values: Array, places: np.ndarray) -> Array:
     """Return elements of the last axis at static places, in their arrangement."""
-    return jnp.take(values, places, axis=-1)
+    return lax.convert_element_type(jnp.take(values, places, axis=-1), values.dtype)
 
 
 def _joined(*parts: Array) -> Array:

@@ -19,9 +19,16 @@ from ..ops.kit.matrix import adjoint, eye, tril, triu
 __all__: list[str] = []
 
 
+def arrays_or_lists(name: str, *args: Any) -> list[Array]:
+    """Return matrices, which may be nested lists as SciPy's may, in their common inexact dtype."""
+    return inexact_matrices(
+        name, *(jnp.asarray(x) if isinstance(x, (list, tuple)) else x for x in args)
+    )
+
+
 def _square(name: str, *args: Any) -> list[Array]:
     """Return arrays in their common inexact dtype; the first must hold square matrices."""
-    arrays = inexact_matrices(name, *args)
+    arrays = arrays_or_lists(name, *args)
     shape = arrays[0].shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ShapeError(f"scipy.linalg.{name} takes square matrices (..., n, n), got {shape}.")
@@ -118,7 +125,7 @@ def cho_solve(
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """Return the LU factors of matrices in one array, and the rows' exchanges."""
-    (a,) = inexact_matrices("lu_factor", a)
+    (a,) = arrays_or_lists("lu_factor", a)
     factors, pivots, _ = lal.lu(a)
     return factors, pivots
 
@@ -181,7 +188,7 @@ def lu(
     tuple of array
         With ``k = min(m, n)``, ``l`` is (m, k) and ``u`` (k, n).
     """
-    (a,) = inexact_matrices("lu", a)
+    (a,) = arrays_or_lists("lu", a)
     factors, _, order = lal.lu(a)
     m, n = a.shape[-2:]
     k = min(m, n)

@@ -77,7 +77,9 @@ def map_coordinates(
     Raises
     ------
     ValueError
-        For another number of coordinates, another order or another mode.
+        For another number of coordinates.
+    NotImplementedError
+        For another order or another mode.
     """
     x = jnp.asarray(input)
     points = [jnp.asarray(c) for c in coordinates]
@@ -87,7 +89,7 @@ def map_coordinates(
             f"{len(points)} != {x.ndim}."
         )
     if order not in (0, 1) or mode not in _PLACES:
-        raise ValueError(
+        raise NotImplementedError(
             f"ndimage.map_coordinates takes orders 0 and 1 and the modes {', '.join(_PLACES)}; "
             f"got order {order}, mode {mode!r}."
         )

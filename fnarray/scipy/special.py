@@ -438,11 +438,11 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
     Raises
     ------
-    ValueError
+    NotImplementedError
         ``exact`` is asked for: arrays hold no integers of any size.
     """
     if exact:
-        raise ValueError(
+        raise NotImplementedError(
             "factorial: exact=True needs integers of any size. Use math.factorial on Python ints."
         )
     (n,) = inexact_operands("factorial", n)
@@ -476,11 +476,12 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
 
 
 def multigammaln(a: Any, d: Any) -> Array:
-    """Logarithm of the multivariate gamma function of dimension ``d``, a Python integer."""
+    """Logarithm of the multivariate gamma function of dimension ``d``, a known whole number."""
     (a,) = strong_operands("multigammaln", a)
-    d = index(d)
-    if d < 1:
-        raise ValueError(f"multigammaln: d must be positive, got {d}.")
+    size = float(d)
+    if size < 1 or not size.is_integer():
+        raise ValueError(f"multigammaln: d must be a positive whole number, got {d}.")
+    d = int(size)
     total = lax.lgamma(a)
     for j in range(1, d):
         total = total + lax.lgamma(a - j / 2)

@@ -172,6 +172,13 @@ def test_wrong_use(tmp_path):
         profiler.start_trace(tmp_path / "file")
     with profiler.trace(tmp_path / "new" / "folder"):
         pass
+    with pytest.warns(UserWarning, match="nothing listens at port 9999"):
+        profiler.start_server(9999)
+    with pytest.raises(ValueError, match="Only one profiler server"):
+        profiler.start_server(9999)
+    profiler.stop_server()
+    with pytest.raises(ValueError, match="No active profiler server"):
+        profiler.stop_server()
 
 
 def test_programs_found_on_disk_say_what_they_do(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import make_dataclass
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy.integrate import solve_ivp
 
 import fnarray
 import fnarray.numpy as jnp
-from fnarray.experimental import layout, multihost_utils
+from fnarray.experimental import layout, mesh_utils, multihost_utils
 from fnarray.experimental.jet import jet
 from fnarray.experimental.ode import odeint
 
@@ -166,6 +167,32 @@ def test_one_process_has_all():
     multihost_utils.assert_equal(tree)
     with pytest.raises(ValueError, match="source"):
         multihost_utils.broadcast_one_to_all(tree, is_source=False)
+    mesh = fnarray.sharding.Mesh(np.array(fnarray.devices()[:1]), ("x",))
+    specs = {"a": fnarray.P("x"), "b": None}
+    whole = multihost_utils.host_local_array_to_global_array(tree, mesh, specs)
+    assert whole["a"].sharding == fnarray.NamedSharding(mesh, fnarray.P("x"))
+    part = multihost_utils.global_array_to_host_local_array(whole, mesh, fnarray.P())
+    assert part["b"] == 2.0
+
+
+def test_grids_of_granules():
+    """Blocks of a hybrid mesh are the devices of a process; a grid takes all devices or says so."""
+    device = make_dataclass("Device", ["id", "process_index", "platform"], frozen=True)
+    pool = [device(k, k % 2, "cpu") for k in range(8)]
+    grid = mesh_utils.create_hybrid_device_mesh((2, 2), (1, 2), pool, process_is_granule=True)
+    np.testing.assert_array_equal(
+        [[d.id for d in row] for row in grid], [[0, 2, 1, 3], [4, 6, 5, 7]]
+    )
+    for call, text in {
+        "slices": (lambda: mesh_utils.create_hybrid_device_mesh((2, 2), (1, 2), pool), "granule"),
+        "fewer": (
+            lambda: mesh_utils.create_hybrid_device_mesh((8,), (1,), pool, process_is_granule=True),
+            "Number of slices 2 must equal",
+        ),
+        "left": (lambda: mesh_utils.create_device_mesh((3, 2), pool), "Number of devices 8 must"),
+    }.values():
+        with pytest.raises(ValueError, match=text):
+            call()
 
 
 def test_ragged_products():

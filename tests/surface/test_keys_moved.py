@@ -195,6 +195,13 @@ def test_axes_of_keys_are_counted_from_their_end():
     turned = fnarray.vmap(lambda k: k, in_axes=-1)(keys)
     assert bool((turned == keys.T).all())
     assert bool((fnarray.vmap(lambda k: k, out_axes=-1)(turned) == turned.T).all())
+    for out_axes, want in ((-1, keys[:1].T), (1, keys[:1].T), (-2, keys[:1]), (0, keys[:1])):
+        for off in (False, True):
+            with fnarray.disable_jit(off):
+                got = fnarray.pmap(lambda k: {"k": k, "x": 1}, out_axes={"k": out_axes, "x": 0})
+                assert bool((got(keys[:1])["k"] == want).all())
+    with pytest.raises(ValueError, match="axis 2 is out of bounds for array of dimension 2"):
+        fnarray.pmap(lambda k: k, out_axes=2)(keys[:1])
     first = fnarray.lax.associative_scan(lambda a, b: a, keys, axis=-1)
     assert bool((first == keys[:, :1]).all())
 

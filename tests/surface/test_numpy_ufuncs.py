@@ -137,6 +137,11 @@ jnp.add.at(i8, 0, 1, inplace=False)
 jnp.add.reduceat(i8, jnp.asarray([0, 2]))
 jnp.subtract.reduce(f)
 jnp.maximum.reduce(f, axis=1)
+jnp.maximum.reduce(f, axis=1, where=f > 0, initial=-5)
+jnp.add.reduce(f, axis=None, where=f > 0, initial=3, keepdims=True)
+jnp.multiply.reduce(i, axis=1, where=i[:, :1] > 0)
+jnp.subtract.reduce(f, where=f > 0, initial=1)
+jnp.logical_and.reduce(f, where=f > 0)
 jnp.logical_and.reduce(f, axis=1, keepdims=True)
 jnp.subtract.accumulate(f)
 jnp.maximum.accumulate(i)
@@ -173,6 +178,8 @@ def test_special_cases_agree_with_jax(text):
         ("jnp.round(b)", ("round", "bool")),
         ("jnp.gcd(f, 2)", ("gcd", "float32")),
         ("jnp.select([], [])", ("select",)),
+        ("jnp.maximum.reduce(f, where=f > 0)", ("maximum", "identity")),
+        ("jnp.add.reduce(f, where=i)", ("where", "bool")),
         ("jnp.left_shift(f, 1)", ("shift_left", "float32")),
     ],
 )

@@ -234,3 +234,29 @@ def test_refuses(name, shapes, settings, match):
         arrays = [np.ones(s, np.float32) for s in shapes]
     with pytest.raises(ValueError, match=match):
         getattr(ours, name)(*arrays, **settings)
+
+
+def test_matrices_may_be_lists():
+    """As in SciPy: nested lists of numbers are matrices, integers among them too."""
+    a, b = [[2, 0.5], [0.5, 4]], [1.0, 2]
+    lower = [[2.0, 0], [1, 4]]
+    for name, args in {
+        "cholesky": (a,),
+        "cho_solve": ((lower, True), b),
+        "eigh": (a,),
+        "expm_frechet": (a, a),
+        "lu": (a,),
+        "lu_factor": (a,),
+        "polar": (a,),
+        "qr": (a,),
+        "rsf2csf": ([[2.0, 1], [0, 4]], [[1.0, 0], [0, 1]]),
+        "solve_sylvester": (a, a, a),
+        "solve_triangular": (lower, b),
+        "svd": (a,),
+    }.items():
+        got = jax.tree.leaves(getattr(ours, name)(*args))
+        want = jax.tree.leaves(getattr(scipy.linalg, name)(*args))
+        for x, y in zip(got, want, strict=True):
+            np.testing.assert_allclose(np.abs(x), np.abs(y), 1e-5, 1e-6)
+    np.testing.assert_array_equal(ours.toeplitz(2), [[2]])
+    assert not ours.toeplitz(2).weak_type
