@@ -143,7 +143,7 @@ def _above(a, b):
     return (a > b) | (_nan_rank(a) > _nan_rank(b))
 
 
-@compiled
+@outside(loops=True, integers=True, improves=True)
 def _sift(values, index, to, step, j, size):
     """Let place ``j`` of a heap sink, whose root is the last of its ``size`` in order."""
     value, place = values[u(to + j * step)], index[u(to + j * step)]
@@ -174,22 +174,28 @@ def _may_be_above(new, least):
 
 
 @compiled
-def _some_above(x, at, step, count, least):
-    """Whether one of some elements may precede ``least``."""
-    found = 0
-    for r in range(count):
-        if _may_be_above(x[u(at + r * step)], least):
-            found += 1
-    return found > 0
+def _some_above(x, at, least, hits):
+    """Whether one of thirty-two elements may precede ``least``: each loop here is one vector."""
+    zero = type(x[u(0)])(0)
+    for i in range(16):
+        a, b = x[u(at + i)], x[u(at + i + 16)]
+        above = (a > least) | (a != a) | (b > least) | (b != b)
+        hits[u(i)] = above | ((least == zero) & ((a == zero) | (b == zero)))
+    for j in range(8):
+        hits[u(j)] = hits[u(j)] | hits[u(j + 8)]
+    for k in range(4):
+        hits[u(k)] = hits[u(k)] | hits[u(k + 4)]
+    return hits[u(0)] | hits[u(1)] | hits[u(2)] | hits[u(3)]
 
 
 #: Elements that are compared with the least of those kept, in vectors, before one is looked at.
 _AT_ONCE = 32
 
 
-@outside(loops=True, integers=True, improves=True)
+@outside(loops=True, integers=True, improves=True, free=True)
 def top_k(x, values, index, outer, n, inner, k):
     """Select the ``k`` largest, descending, the earlier of equals first, by a heap of ``k``."""
+    hits = np.empty(16, np.bool_)
     for o in range(outer if k > 0 else 0):
         for i in range(inner):
             at, to = o * n * inner + i, o * k * inner + i
@@ -199,7 +205,10 @@ def top_k(x, values, index, outer, n, inner, k):
                 _sift(values, index, to, inner, k // 2 - 1 - r, k)
             for start in range(k, n, _AT_ONCE):
                 count = min(_AT_ONCE, n - start)
-                if _some_above(x, at + start * inner, inner, count, values[u(to)]):
+                looks = inner > 1 or count < _AT_ONCE
+                if not looks:
+                    looks = _some_above(x, at + start, values[u(to)], hits)
+                if looks:
                     for r in range(start, start + count):
                         new = x[u(at + r * inner)]
                         least = values[u(to)]

@@ -82,6 +82,10 @@ _PRIMES = (2, 3, 5, 7, 11, 13)
 _LINE, _AXES = 1 << 16, 3
 #: The longest line of those that are transformed side by side.
 _TOGETHER = 4096
+#: Fewer lines than these are transformed one by one, as matrices.
+_FEW = 8
+#: So are fewer real ones, of which two are the parts of a complex one.
+_MANY = 32
 #: Names of kernels.
 _KERNELS = {FftType.RFFT: "forward", FftType.IRFFT: "back"}
 
@@ -95,11 +99,27 @@ def _call(ins: Any, outs: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...
     if max(fft_lengths) > _LINE or not all(map(_is_smooth, fft_lengths)):
         return HOST
     sizes = (prod(x.shape[: x.ndim - rank]), *(1,) * (_AXES - rank), *fft_lengths)
-    name = f"{_KERNELS.get(fft_type, 'full')}_{real.name}"
+    beside = "_beside" if _are_beside(fft_type, sizes) else ""
+    kernel = KernelRef("fft", f"{_KERNELS.get(fft_type, 'full')}{beside}_{real.name}")
     statics = sizes if fft_type in _KERNELS else (*sizes, fft_type == FftType.IFFT)
     flops = int(5 * prod(sizes) * log2(max(prod(fft_lengths), 2)))
     passes = _passes(fft_type, sizes, real.name)
-    return Library(KernelRef("fft", name), statics, prod(sizes), flops=flops, passes=passes)
+    many = sizes[0] >= (_MANY if fft_type == FftType.RFFT else _FEW)
+    if beside and passes and many and prod(sizes[1:]) == fft_lengths[-1]:
+        # Of one axis nothing else is compiled than what a thread does of it.
+        ((kernel, statics),) = passes
+        statics = (*statics, 0, 1)
+    return Library(kernel, statics, prod(sizes), flops=flops, passes=passes)
+
+
+def _are_beside(fft_type: FftType, sizes: Sequence[int]) -> bool:
+    """Whether no line is transformed as a matrix, which is a third of what is to be compiled."""
+    outer, *axes = sizes
+    kept = (*axes[:-1], axes[-1] // 2 + 1 if fft_type in _KERNELS else axes[-1])
+    counts = (outer * prod(kept[:k] + kept[k + 1 :]) for k in range(_AXES))
+    return max(axes) <= _TOGETHER and all(
+        count >= _FEW or n < _FEW for n, count in zip(axes, counts, strict=True)
+    )
 
 
 def _passes(fft_type: FftType, sizes: Sequence[int], real: str) -> Any:

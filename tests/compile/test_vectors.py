@@ -29,6 +29,7 @@ FIT = {
     "constant": ("out[i] = f32(2.0)",),
     "choices": ("t = x[i]", "s = c if t < y[i] else t", "out[i] = (t if b[i] else c) * s"),
     "long": ("t0 = x[i]", *(f"t{k + 1} = t{k} * y[i] + c" for k in range(25)), "out[i] = t25"),
+    "special": ("out[i] = fk.special.digamma(x[i]) * c",),
 }
 #: Bodies of folds, in any order: what is kept, and the statements.
 FOLDS = {
@@ -192,6 +193,21 @@ def test_loops_that_share_names():
     src = KernelSource(text, KINDS)
     assert kernel.written("k", src, 512).straight
     compared(src)
+
+
+def test_functions_in_double_precision_are_of_narrow_vectors():
+    """A special function of single precision is computed in double: four numbers are a register."""
+    text = kernel.written("k", source(FIT["special"]), 256).text()
+    assert "<4 x double>" in text
+    assert "<8 x double>" not in text
+
+
+def test_a_vast_body_is_written_once():
+    """Its last turn is part of a vector, on processors for which that is no instruction too."""
+    text = kernel.written("k", source(["out[i] = fk.special.zeta_32(x[i], y[i])"]), 256).text()
+    assert text.count("llvm.masked.store.v4f32") == 2  # which declares it
+    assert text.count("fptrunc <4 x double>") == 1
+    assert text.count("@llvm.floor.f64(") == 1  # as here: no number is computed alone
 
 
 def test_narrow_vectors():

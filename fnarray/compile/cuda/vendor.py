@@ -382,7 +382,10 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("host", "fft"): (_fft, _has_lengths),
     **{
         ("fft", f"{kind}_{real}"): (_fft, _always)
-        for kind in ("full", "forward", "back")
+        for kind in (
+            *("full", "forward", "back", "full_beside", "forward_beside", "back_beside"),
+            *("lines", "real_lines"),
+        )
         for real in ("float32", "float64")
     },
     ("sort", "sort_1"): (_sort, _by_one_key),

@@ -156,7 +156,7 @@ def _lanes(src: KernelSource, width: int | None) -> int:
 
 _FUNCTION = re.compile(r"\bvm\.(\w+)\(")
 #: Numbers of 64 bits, where they are no indices.
-_DOUBLE = re.compile(r"(?<!\bi)64\(")
+_DOUBLE = re.compile(r"(?<!\bi)64\(|\bfk\.special\.")
 _WIDE = frozenset(("f64", "i64", "u64", "c64", "c128"))
 
 
