@@ -45,6 +45,7 @@ __all__ = [
     "summary",
     "trace",
 ]
+__dir__ = __all__.copy
 
 #: Names in a driver of what it calls: kernels, what adds up their parts, steps.
 _CALLED = re.compile(r"(kernel|fold|h)\d+(_\d+)?|launch")

@@ -10,6 +10,7 @@ from ..runtime.device import Device
 from ..runtime.mesh import make_mesh
 
 __all__ = ["create_device_mesh"]
+__dir__ = __all__.copy
 
 
 def create_device_mesh(
