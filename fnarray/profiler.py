@@ -393,7 +393,7 @@ def save_device_memory_profile(
     RuntimeError
         For a platform that there is not.
     """
-    Path(filename).write_bytes(device_memory_profile(backend))
+    written(Path(filename), device_memory_profile(backend), "profiler: the memory profile")
 
 
 def _profile_set(value: str) -> None:
