@@ -28,6 +28,7 @@ __all__ = [
     "safe_map",
     "shaped_abstractify",
 ]
+__dir__ = __all__.copy
 
 
 def _flat(fun: Callable[..., Any], store: Store, in_tree: Any, *leaves: Any) -> list[Any]:

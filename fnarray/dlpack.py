@@ -9,6 +9,7 @@ import numpy as np
 from .numpy import from_dlpack as from_dlpack
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
+__dir__ = __all__.copy
 
 
 def is_supported_dtype(dtype: Any) -> bool:

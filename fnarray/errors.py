@@ -72,6 +72,7 @@ __all__ = [
     "WorkerLost",
     "WriteEffectError",
 ]
+__dir__ = __all__.copy
 
 
 class FnarrayError(Exception):

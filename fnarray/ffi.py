@@ -25,6 +25,7 @@ __all__ = [
     "register_ffi_type",
     "register_ffi_type_id",
 ]
+__dir__ = __all__.copy
 
 
 @frozen

@@ -16,6 +16,7 @@ from .core.dtypes import canonicalize_dtype, dtype_and_weak, lattice_result_type
 from .ops.kit.moves import as_seen
 
 __all__ = ["ravel_pytree"]
+__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, slots=True)

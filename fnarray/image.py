@@ -15,6 +15,7 @@ from . import numpy as jnp
 from .core.apart import another
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+__dir__ = __all__.copy
 
 
 class ResizeMethod(Enum):

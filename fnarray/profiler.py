@@ -49,6 +49,7 @@ __all__ = [
     "summary",
     "trace",
 ]
+__dir__ = __all__.copy
 
 #: Names in a driver of what it calls: kernels, what adds up their parts, steps.
 _CALLED = re.compile(r"(kernel|fold|h)\d+(_\d+)?|launch")
@@ -451,7 +452,7 @@ def save_device_memory_profile(
     RuntimeError
         For a platform that there is not.
     """
-    Path(filename).write_bytes(device_memory_profile(backend))
+    written(Path(filename), device_memory_profile(backend), "profiler: the memory profile")
 
 
 def _profile_set(value: str) -> None:

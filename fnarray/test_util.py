@@ -16,6 +16,7 @@ from .core.tangents import differentiable
 from .numpy import asarray
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
+__dir__ = __all__.copy
 
 # Checks run outside of traces, where draws are what they seem.
 Rng = np.random.RandomState  # noqa: TID251

@@ -9,6 +9,7 @@ import numpy as np
 from .core.array import Array
 
 __all__ = ["ArrayLike", "DTypeLike"]
+__dir__ = __all__.copy
 
 
 class _HasDType(Protocol):

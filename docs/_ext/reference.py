@@ -203,8 +203,8 @@ def _elsewhere(name: Name) -> str:
     parts = [f"See also {' and '.join(parts)}."] if parts else []
     if name.full.startswith("fnarray.errors."):
         parts.append("The program that raises it, and one that does not: :doc:`/reference/errors`.")
-    if name.place:
-        parts.append(f"Source: ``{name.place[0]}``, line {name.place[1]}.")
+    if place := name.place:
+        parts.append(f"Source: ``{place[0]}``, line {place[1]}.")
     return ".. rst-class:: elsewhere\n\n" + " ".join(parts) if parts else ""
 
 

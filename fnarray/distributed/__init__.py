@@ -32,3 +32,4 @@ __all__ = [
     "restore",
     "to_dask",
 ]
+__dir__ = __all__.copy

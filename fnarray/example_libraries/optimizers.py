@@ -40,6 +40,7 @@ __all__ = [
     "sm3",
     "unpack_optimizer_state",
 ]
+__dir__ = __all__.copy
 
 Schedule = Callable[[Any], Any]
 

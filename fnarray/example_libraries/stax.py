@@ -60,6 +60,7 @@ __all__ = [
     "serial",
     "shape_dependent",
 ]
+__dir__ = __all__.copy
 
 Shape = tuple[int, ...]
 Layer = tuple[Callable[..., Any], Callable[..., Any]]

@@ -36,6 +36,7 @@ __all__ = [
     "is_undefined_primal",
     "register_hitype",
 ]
+__dir__ = __all__.copy
 
 _WHY = "values of hijax types are no operands here; pass the arrays in them, as pytrees."
 

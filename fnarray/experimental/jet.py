@@ -22,6 +22,7 @@ from ..ops.kit.rules import instantiate
 from ..transforms.derivative import jvp
 
 __all__ = ["jet"]
+__dir__ = __all__.copy
 
 #: Derivatives of orders 1, 2, ... along the curve; None where all are zero.
 Series = list[Any] | None

@@ -10,6 +10,7 @@ from ..runtime.layout import Layout as Layout
 from ..runtime.layout import check_layout
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
+__dir__ = __all__.copy
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:

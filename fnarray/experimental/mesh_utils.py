@@ -12,6 +12,7 @@ from ..runtime.device import devices as all_devices
 from ..runtime.mesh import make_mesh
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
+__dir__ = __all__.copy
 
 
 def create_device_mesh(

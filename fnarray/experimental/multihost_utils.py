@@ -25,6 +25,7 @@ __all__ = [
     "reached_preemption_sync_point",
     "sync_global_devices",
 ]
+__dir__ = __all__.copy
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:

@@ -24,6 +24,7 @@ from ..core.trace import Tracer
 from ..flatten_util import ravel_pytree
 
 __all__ = ["odeint"]
+__dir__ = __all__.copy
 
 #: Nodes, weights of the stages, of the result, and of the difference to the fourth-order result.
 _NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])

@@ -9,6 +9,7 @@ from ..api.shards import shard_map as _shard_map
 from ..runtime.mesh import Mesh
 
 __all__ = ["shard_map"]
+__dir__ = __all__.copy
 
 
 def shard_map(

@@ -9,6 +9,7 @@ from ..api.arrays import default_backend
 from ..runtime.device import Client, default_device
 
 __all__ = ["Client", "backends", "clear_backends", "get_backend", "get_default_device"]
+__dir__ = __all__.copy
 
 
 def get_backend(platform: str | None = None) -> Client:

@@ -21,6 +21,7 @@ __all__ = [
     "transformation_with_aux2",
     "wrap_init",
 ]
+__dir__ = __all__.copy
 
 Fun = Callable[..., Any]
 Steps = Callable[..., Generator[Any, Any, Any]]

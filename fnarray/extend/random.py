@@ -33,6 +33,7 @@ __all__ = [
     "threefry_prng_impl",
     "unsafe_rbg_prng_impl",
 ]
+__dir__ = __all__.copy
 
 Shape = tuple[int, ...]
 

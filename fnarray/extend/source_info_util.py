@@ -25,6 +25,7 @@ __all__ = [
     "transform_name_stack",
     "user_context",
 ]
+__dir__ = __all__.copy
 
 
 def register_exclusion(path: str) -> None:

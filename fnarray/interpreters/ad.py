@@ -35,6 +35,7 @@ __all__ = [
     "primitive_transposes",
     "zeros_like_aval",
 ]
+__dir__ = __all__.copy
 
 Rule = Callable[..., Any]
 JVPTrace = DerivativeTrace

@@ -30,6 +30,7 @@ __all__ = [
     "register_vmappable",
     "unregister_vmappable",
 ]
+__dir__ = __all__.copy
 
 Rule = Callable[..., Any]
 #: The place of the mapped axis of what does not have it.

@@ -29,6 +29,7 @@ __all__ = [
     "lower_fun",
     "register_lowering",
 ]
+__dir__ = __all__.copy
 
 #: A function that says how a primitive lowers.
 LoweringRule = Callable[..., Any]

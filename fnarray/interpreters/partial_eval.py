@@ -26,6 +26,7 @@ __all__ = [
     "trace_to_jaxpr_dynamic",
     "trace_to_jaxpr_nounits",
 ]
+__dir__ = __all__.copy
 
 #: Rules that extensions register for primitives of their own, kept for them and read by nobody:
 #: what is dropped, saved or computed anew is decided for whole equations.

@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 __all__: list[str] = []
+__dir__ = __all__.copy

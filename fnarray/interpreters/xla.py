@@ -11,6 +11,7 @@ from ..core.array import ArrayImpl
 from ..core.lazy import absent
 
 __all__ = ["apply_primitive", "canonicalize_dtype_handlers"]
+__dir__ = __all__.copy
 
 #: By type, how values are made arrays; kept for those who register here, and read by nobody.
 canonicalize_dtype_handlers: dict[type, Callable[..., Any]] = {

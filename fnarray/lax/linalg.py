@@ -100,6 +100,7 @@ __all__ = [
     "tridiagonal_solve",
     "tridiagonal_solve_p",
 ]
+__dir__ = __all__.copy
 
 
 # ---- polar decomposition -------------------------------------------------------------------------

@@ -40,6 +40,7 @@ __all__ = [
     "xavier_uniform",
     "zeros",
 ]
+__dir__ = __all__.copy
 
 Axes = int | Sequence[int]
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
 from pathlib import Path
 
 
-def written(path: Path, text: str, what: str) -> Path:
+def written(path: Path, content: str | bytes, what: str) -> Path:
     """Write a file, whole or not at all; return its path.
 
     What a link leads to is written, and a device or pipe (``/dev/stdout``) is written to: neither
-    is exchanged for a file.
+    is exchanged for a file. Who may read it is as it was, and of a new one what the process says.
 
     Raises
     ------
     OSError
         It cannot be written: what was there is as it was, and nothing else is left.
     """
-    data = text.encode()
-    name = None
+    data = content.encode() if isinstance(content, str) else content
+    beside = None
     said = "cannot be written, and nothing was"
     try:
         if path.exists() and not path.is_file():
@@ -26,14 +26,16 @@ def written(path: Path, text: str, what: str) -> Path:
             path.write_bytes(data)
             return path
         home = path.resolve()
-        with tempfile.NamedTemporaryFile(dir=home.parent, prefix=".fnarray-", delete=False) as file:
-            name = file.name
+        place = home.with_name(f".fnarray-{os.urandom(8).hex()}")
+        with place.open("xb") as file:
+            beside = place
             file.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(home)
+        if home.exists():
+            place.chmod(home.stat().st_mode)
+        place.replace(home)
     except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
+        if beside is not None:
+            beside.unlink(missing_ok=True)
         raise OSError(
             error.errno,
             f"{what} ({len(data):,} bytes) {said}: {error.strerror}. "

@@ -15,6 +15,7 @@ from ..core.dtypes import is_complex
 from ..nn._args import inexact_operands
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
+__dir__ = __all__.copy
 
 
 def _operand(name: str, x: Any, type: Any, norm: Any) -> Array:

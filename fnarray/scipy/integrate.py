@@ -8,6 +8,7 @@ from .. import numpy as jnp
 from ..core.array import Array
 
 __all__ = ["trapezoid"]
+__dir__ = __all__.copy
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:

@@ -13,6 +13,7 @@ from ..core import tree
 from ..core.array import Array
 
 __all__ = ["RegularGridInterpolator"]
+__dir__ = __all__.copy
 
 _METHODS = ("linear", "nearest")
 

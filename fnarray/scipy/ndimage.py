@@ -16,6 +16,7 @@ from ..core.array import Array
 from ..core.dtypes import is_integer
 
 __all__ = ["map_coordinates"]
+__dir__ = __all__.copy
 
 
 def _mirrored(i: Array, n: int) -> Array:

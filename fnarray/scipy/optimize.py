@@ -14,6 +14,7 @@ from ..api.gradients import value_and_grad
 from ..core.array import Array
 
 __all__ = ["OptimizeResults", "minimize"]
+__dir__ = __all__.copy
 
 
 class OptimizeResults(NamedTuple):

@@ -98,6 +98,7 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
+__dir__ = __all__.copy
 
 
 # ---- error functions and the normal distribution -----------------------------------------------

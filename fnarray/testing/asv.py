@@ -18,6 +18,7 @@ from ..config import scoped
 from ..core.graph import Graph, subgraphs
 
 __all__ = ["benchmark"]
+__dir__ = __all__.copy
 
 #: Seconds of calls before the one that is timed: asv sets up before each, and a call right after
 #: that is cold. One of 3 us took 20 to 180.

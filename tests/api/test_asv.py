@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,8 @@ from fnarray.compile.cpu import build
 from fnarray.config import config
 from fnarray.testing.asv import benchmark
 
-PROJECT = Path(__file__).parents[2] / "examples" / "asv_project"
+ROOT = Path(__file__).parents[2]
+PROJECT = ROOT / "examples" / "asv_project"
 
 
 def make_step(x):
@@ -84,3 +87,17 @@ def test_asv_finds_them(tmp_path):
     )
     assert done.returncode == 0, done.stdout
     assert "No problems found" in done.stdout
+
+
+def test_the_site_asks_for_nothing_from_elsewhere():
+    """What asv's page loads from other hosts is in the table, and the page then loads that."""
+    spec = importlib.util.spec_from_file_location("offline", ROOT / "asv_bench/offline.py")
+    offline = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(offline)
+    page = Path(pytest.importorskip("asv").__file__).parent / "www/index.html"
+    text, wanted = offline.rewritten(page.read_text(encoding="utf-8"))
+    assert sorted(wanted) == sorted(offline.FILES)
+    assert not re.search(r"<(script|link)[^>]*https?:", text)
+    assert all(f'"vendor/{name}"' in text for name in wanted)
+    with pytest.raises(SystemExit, match="not in the table"):
+        offline.rewritten('<script src="https://example.org/other.js"></script>')

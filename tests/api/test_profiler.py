@@ -291,3 +291,8 @@ def test_memory_profile_counts_arrays_and_their_bytes(tmp_path):
     assert units == [("allocations", "count"), ("space", "bytes")]
     with pytest.raises(RuntimeError, match="garbage"):
         profiler.device_memory_profile("garbage")
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"memory profile .* cannot be written: No space left"):
+        profiler.save_device_memory_profile(full)
+    assert full.is_char_device()

@@ -61,6 +61,18 @@ def test_the_table_of_parameters_has_what_is_used():
     assert len(scopes) == len(set(scopes))
 
 
+def test_modules_list_their_public_names_alone():
+    """`dir`, and so what an editor completes, has no name that a module merely imports.
+
+    Primitives are listed as ``<name>_p`` where they have been declared.
+    """
+    for module in (m for m in surfaces.modules() if m not in surfaces.ACTING):
+        listed = {name for name in dir(sys.modules[module]) if name[0] != "_"}
+        public = {n.name for n in surfaces.names(module) if n.name[0] != "_"}
+        assert public <= listed, module
+        assert {name for name in listed - public if not name.endswith("_p")} == set(), module
+
+
 FUNCTIONS = [n for n in surfaces.every_name() if n.kind == "function" and n.ours]
 
 

@@ -280,6 +280,9 @@ def test_devices_and_links_stay_what_they_are(tmp_path):
         report.save(link)
         assert link.is_symlink()
         assert page.read_text() == report.html
+    page.chmod(0o640)  # who may read it is nothing that a page decides
+    report.save(page)
+    assert page.stat().st_mode & 0o777 == 0o640
     assert sorted(p.name for p in tmp_path.iterdir()) == ["full", "link", "page", "pipe"]
 
 

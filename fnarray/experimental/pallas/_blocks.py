@@ -68,6 +68,7 @@ class Indirect:
     block_size: int
 
 
+#: What describes an axis of a block: any of these, besides an int and None.
 BlockDim = Blocked | Element | Squeezed | BoundedSlice | Indirect
 
 

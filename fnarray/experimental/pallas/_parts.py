@@ -150,7 +150,7 @@ class _Reach:
 # ---- read, change, write: turns run one by one, so that each is as atomic as a kernel asks -------
 
 
-def _changed(by: Callable[[Any, Any], Any]) -> Callable[..., Array]:
+def _changed(name: str, by: Callable[[Any, Any], Any], put: str) -> Callable[..., Array]:
     def atomic(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Array:
         at = _Reach(x_ref_or_view, idx)
         before = at.read()
@@ -158,6 +158,8 @@ def _changed(by: Callable[[Any, Any], Any]) -> Callable[..., Array]:
         at.write(after if mask is None else jnp.where(mask, after, before))
         return before
 
+    atomic.__name__ = atomic.__qualname__ = name
+    atomic.__doc__ = f"Put {put} where an index says, and return what was there; see `atomic_add`."
     return atomic
 
 
@@ -187,11 +189,17 @@ def atomic_add(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> A
     return before
 
 
-atomic_max = _changed(jnp.maximum)
-atomic_min = _changed(jnp.minimum)
-atomic_and = _changed(jnp.bitwise_and)
-atomic_or = _changed(jnp.bitwise_or)
-atomic_xor = _changed(jnp.bitwise_xor)
+atomic_max = _changed("atomic_max", jnp.maximum, "the greater of what lies there and ``val``")
+atomic_min = _changed("atomic_min", jnp.minimum, "the lesser of what lies there and ``val``")
+atomic_and = _changed(
+    "atomic_and", jnp.bitwise_and, "the bits that what lies there and ``val`` share"
+)
+atomic_or = _changed(
+    "atomic_or", jnp.bitwise_or, "the bits of what lies there and those of ``val``"
+)
+atomic_xor = _changed(
+    "atomic_xor", jnp.bitwise_xor, "the bits of what lies there or of ``val``, not of both,"
+)
 
 
 def atomic_xchg(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Array:

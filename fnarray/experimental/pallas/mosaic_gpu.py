@@ -7,6 +7,7 @@ name none of it run by `pallas_call`.
 from __future__ import annotations
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> object:

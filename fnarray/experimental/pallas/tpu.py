@@ -73,6 +73,7 @@ __all__ = [
     "trace_value",
     "with_memory_space_constraint",
 ]
+__dir__ = __all__.copy
 
 
 class MemorySpace(Spaces):

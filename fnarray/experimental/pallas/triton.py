@@ -38,6 +38,7 @@ __all__ = [
     "max_contiguous",
     "store",
 ]
+__dir__ = __all__.copy
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,7 @@ __all__ = [  # noqa: F405
     "coo_matmat", "coo_matmat_p", "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p",
     "csr_fromdense", "csr_fromdense_p", "csr_matmat", "csr_matmat_p", "csr_matvec", "csr_matvec_p",
     "csr_todense", "csr_todense_p",
-    "empty", "eye", "grad", "jacfwd", "jacobian", "jacrev", "random_bcoo", "sparsify",
+    "empty", "eye", "grad", "jacfwd", "jacobian", "jacrev", "linalg", "random_bcoo", "sparsify",
     "todense", "value_and_grad",
 ]  # fmt: skip
+__dir__ = __all__.copy

@@ -17,6 +17,7 @@ from ...core.avals import ShapeDtypeStruct
 from ._matrices import CSR
 
 __all__ = ["lobpcg_standard", "spsolve"]
+__dir__ = __all__.copy
 
 
 def spsolve(

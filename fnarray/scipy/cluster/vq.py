@@ -9,6 +9,7 @@ from ...core.array import Array
 from ...nn._args import inexact_operands
 
 __all__ = ["vq"]
+__dir__ = __all__.copy
 
 
 def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Array]:

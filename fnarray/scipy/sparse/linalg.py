@@ -19,6 +19,7 @@ from ...core.dtypes import is_complex, to_inexact
 from ...flatten_util import ravel_pytree
 
 __all__ = ["bicgstab", "cg", "gmres"]
+__dir__ = __all__.copy
 
 Flat = Callable[[Array], Array]
 

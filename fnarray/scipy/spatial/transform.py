@@ -18,6 +18,7 @@ from ...core.array import Array
 from ...core.dtypes import is_inexact
 
 __all__ = ["Rotation", "Slerp"]
+__dir__ = __all__.copy
 
 
 def _floating(name: str, x: Any, size: tuple[int, ...]) -> Array:

@@ -12,6 +12,7 @@ from ...numpy._promote import promote_dtypes_inexact
 from .. import special
 
 __all__ = ["logpdf", "pdf"]
+__dir__ = __all__.copy
 
 
 def logpdf(x: Any, alpha: Any) -> Array:

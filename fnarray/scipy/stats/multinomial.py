@@ -12,6 +12,7 @@ from ...numpy._promote import promote_dtypes_inexact
 from .. import special
 
 __all__ = ["logpmf", "pmf"]
+__dir__ = __all__.copy
 
 
 def logpmf(x: Any, n: Any, p: Any) -> Array:

@@ -13,6 +13,7 @@ from ...lax import linalg as lal
 from ...numpy._promote import promote_dtypes_inexact
 
 __all__ = ["logpdf", "pdf"]
+__dir__ = __all__.copy
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
