@@ -498,6 +498,7 @@ custom_lin_p = register(
         "custom_lin",
         quiet=False,
         typed=True,
+        affine=True,
         aval=lambda *avals, out_avals, **params: out_avals,
         eval=_forward_only,
         form=_forward_only,

@@ -6,8 +6,9 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import cast
+from weakref import ref
 
-from ..core.trace import Tracer, origin_text
+from ..core.trace import Trace, Tracer, origin_text, state
 from ..errors import UnexpectedTracerError
 
 
@@ -25,10 +26,18 @@ def refused(who: str) -> Generator[None, None, None]:
     UnexpectedTracerError
         Says what is held, where it was made, and what kind of object holds it.
     """
-    before = {id(tracer) for tracer in _kept()}
-    yield
+    outer, state.ended = state.ended, []
+    try:
+        yield
+        ended = state.ended
+    finally:
+        state.ended = outer
+    # A look at all objects in memory takes a tenth of a second beside large libraries, and
+    # programs have hundreds of traces: most die with their last reference, the others are seldom.
+    if not _living(ended):
+        return
     gc.collect()
-    leaked = [tracer for tracer in _kept() if id(tracer) not in before]
+    leaked = _kept(_living(ended))
     if leaked:
         held = "\n  ".join(f"{t}, {origin_text(t)}, held by {_holders(t, leaked)}" for t in leaked)
         raise UnexpectedTracerError(
@@ -38,12 +47,19 @@ def refused(who: str) -> Generator[None, None, None]:
         )
 
 
-def _kept() -> list[Tracer]:
-    """Return the tracers in memory whose trace has ended."""
+def _living(ended: list[ref[Trace]]) -> list[Trace]:
+    """Return the traces of a list that somebody refers to."""
+    return [trace for each in ended if (trace := each()) is not None]
+
+
+def _kept(traces: list[Trace]) -> list[Tracer]:
+    """Return the tracers in memory that are of one of some traces."""
+    if not traces:
+        return []
     found = cast("list[object]", gc.get_objects())
     # By `type`: `isinstance` asks an object's `__class__`, which runs the code of whoever wrote it.
     tracers = cast("list[Tracer]", [x for x in found if issubclass(type(x), Tracer)])
-    return [tracer for tracer in tracers if not tracer.frame.alive]
+    return [tracer for tracer in tracers if any(tracer.frame is trace for trace in traces)]
 
 
 def _holders(tracer: Tracer, others: list[Tracer]) -> str:

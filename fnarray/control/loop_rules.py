@@ -43,10 +43,46 @@ def _linearize(prim: Primitive) -> Any:
 
     def linearize(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         outs = bind(prim, *primals, **params)
+        fixed = _unchanged(params)
+        order, params = _carried_less(fixed, params)
         # The whole loop runs again beside its tangents: how often it turns is in neither half.
-        return outs, jvp(primals, tangents, **params)[1]
+        duals = jvp([primals[k] for k in order], [tangents[k] for k in order], **params)[1]
+        moving = iter(duals)
+        start = len(primals) - len(fixed)
+        return outs, [tangents[start + k] if f else next(moving) for k, f in enumerate(fixed)]
 
     return linearize
+
+
+def _unchanged(params: dict[str, Any]) -> Flags:
+    """Return which parts of the carry every turn hands on as they are."""
+    _, num_consts, _ = _counts(params)
+    body = params["body_jaxpr"].jaxpr
+    pairs = zip(body.outvars, body.invars[num_consts:], strict=True)
+    return tuple(out is carried for out, carried in pairs)
+
+
+def _carried_less(fixed: Flags, params: dict[str, Any]) -> tuple[list[int], dict[str, Any]]:
+    """Return the operands, by number, and params of a loop that takes parts of a carry as they are.
+
+    What is no carry has a derivative in reverse mode: that of its first value.
+    """
+    tests, consts, _ = _counts(params)
+    kept = [k for k, f in enumerate(fixed) if f]
+    moving = [k for k, f in enumerate(fixed) if not f]
+
+    def order(first: int) -> tuple[int, ...]:
+        return (*range(first), *(first + k for k in kept), *(first + k for k in moving))
+
+    of_test, of_body = order(tests), order(consts)
+    start = tests + consts
+    operands = [*range(tests), *(start + k for k in kept), *(tests + k for k in of_body)]
+    return operands, {
+        "cond_nconsts": tests + len(kept),
+        "cond_jaxpr": rearranged(params["cond_jaxpr"], of_test),
+        "body_nconsts": consts + len(kept),
+        "body_jaxpr": rearranged(params["body_jaxpr"], of_body, tuple(moving)),
+    }
 
 
 def _transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:

@@ -73,6 +73,8 @@ class Primitive:
         Whether it only says where its operand is: it is no part of what is compiled.
     typed : bool
         Whether ``aval`` itself says where results are, as that of words does.
+    affine : bool
+        Whether ``transpose`` may make something of cotangents that are zero, as a user's rule does.
     print_name : str, optional
         The name in printed graphs, where JAX has no operation of its own.
     print_params : callable, optional
@@ -80,6 +82,7 @@ class Primitive:
     """
 
     __slots__ = (
+        "affine",
         "aval",
         "batch",
         "collective",
@@ -123,6 +126,7 @@ class Primitive:
         quiet: bool = True,
         word: bool = False,
         typed: bool = False,
+        affine: bool = False,
         print_name: str | None = None,
         print_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ):
@@ -139,6 +143,7 @@ class Primitive:
         self.quiet = quiet
         self.word = word
         self.typed = typed or word
+        self.affine = affine
         self.print_name = print_name or name
         self.print_params = print_params
 

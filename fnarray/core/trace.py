@@ -7,6 +7,7 @@ once; inside a trace it records an equation.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -35,11 +36,11 @@ from .array import (
     stored,
 )
 from .avals import ShapedArray, ShapeDtypeStruct
-from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .large import evaluator, plainly
 from .memo import recall, remember
 from .primitive import Primitive
+from .quiet import offence
 from .source import UNKNOWN, Source, unlabelled, user_source
 from .surgery import closed_over_nothing
 
@@ -48,6 +49,8 @@ class _State(threading.local):
     trace: Trace | None = None
     #: Set while somebody watches what traces make: called with each tracer, for one in its place.
     watch: Callable[[JitTracer], JitTracer] | None = None
+    #: Set while somebody asks what lives on: the traces that ended since.
+    ended: list[weakref.ref[Trace]] | None = None
     #: Whether programs that were accepted run again: how arrays are cut is no error then.
     accepted: bool = False
     #: Whether a bool made an array within a trace is not known there; one for all threads.
@@ -199,6 +202,12 @@ class Trace:
         self.name = name
         self.parent = state.trace
         self.alive = True
+
+    def end(self) -> None:
+        """Say that its tracers are not to be used any more."""
+        self.alive = False
+        if state.ended is not None:
+            state.ended.append(weakref.ref(self))
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply a primitive; return its result, or list of results."""
@@ -427,7 +436,7 @@ class tracing:  # noqa: N801, a context manager, lighter than a generator's
 
     def __exit__(self, *exception: Any) -> None:
         state.trace = self.saved
-        self.trace.alive = False
+        self.trace.end()
 
 
 class within:  # noqa: N801
@@ -584,17 +593,3 @@ def wrap(
     if (config.debug_nans or config.debug_infs) and (what := offence(data, operands)):
         raise FloatingPointError(f"invalid value ({what}) encountered in {prim} at {user_source()}")
     return out if aval.place is None else hooks.placed_result(out)
-
-
-def offence(x: np.ndarray, operands: Sequence[np.ndarray] = ()) -> str:
-    """What is wrong with a result under the current settings: ``"nan"``, ``"inf"`` or nothing.
-
-    An infinity that an operand has is no offence: maxima begin with one, and masks fill with it.
-    """
-    if not is_inexact(x.dtype):
-        return ""
-    if config.debug_nans and np.isnan(x).any():
-        return "nan"
-    made = config.debug_infs and np.isinf(x).any()
-    given = made and any(is_inexact(y.dtype) and np.isinf(y).any() for y in operands)
-    return "inf" if made and not given else ""

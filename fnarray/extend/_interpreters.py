@@ -131,7 +131,7 @@ class UserTrace(Trace, metaclass=_Traces):
     def invalidate(self) -> None:
         """Say that its tracers are not to be used any more."""
         self._invalidated = True
-        self.alive = False
+        self.end()
 
     # ---- what operations ask ----
 

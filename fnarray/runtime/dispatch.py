@@ -17,9 +17,9 @@ from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph
 from ..core.keep import remembered
+from ..core.quiet import offence
 from ..core.ref import Ref, check_distinct
 from ..core.source import Source
-from ..core.trace import offence
 
 if TYPE_CHECKING:
     from ..compile.pipeline import Executable

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import hooks
-from ..core.graph import Eqn, Graph, Literal, Var
+from ..core.graph import Eqn, Graph, Literal, Var, subgraphs
+from ..core.keep import remembered
 from ..core.source import located
 from ..core.tangents import Undefined, Zero, is_zero
 from ..core.trace import bind
 from ..errors import MissingRuleError
-from ..ops.kit.rules import add_tangents
+from ..ops.kit.rules import add_tangents, instantiate
 from .derivative import lift
 
 
@@ -62,8 +63,11 @@ def backward(
 
     for atom, ct in zip(graph.outvars, cts, strict=True):
         give(atom, ct)
+    needed = _needed(
+        linear, [v for v, ct in zip(graph.outvars, cts, strict=True) if not is_zero(ct)]
+    )
     for eqn in reversed(linear):
-        outs = [found.pop(v, None) for v in eqn.outvars]
+        outs = _asked_for(eqn, [found.pop(v, None) for v in eqn.outvars], needed)
         if all(ct is None for ct in outs):
             continue
         operands = [
@@ -71,14 +75,11 @@ def backward(
             for a in eqn.invars
         ]
         rule = eqn.primitive.rule("transpose")
-        if eqn.primitive.multiple_results:
-            filled = [
-                Zero(v.aval.of_cotangents()) if ct is None else ct
-                for v, ct in zip(eqn.outvars, outs, strict=True)
-            ]
-            ct: Any = filled
-        else:
-            ct = outs[0]
+        filled = [
+            Zero(v.aval.of_cotangents()) if ct is None else ct
+            for v, ct in zip(eqn.outvars, outs, strict=True)
+        ]
+        ct = filled if eqn.primitive.multiple_results else filled[0]
         with located(eqn.source):
             results = rule(ct, *operands, **eqn.params)
             for k, (atom, x, ct) in enumerate(zip(eqn.invars, operands, results, strict=True)):
@@ -94,6 +95,15 @@ def backward(
     ]
 
 
+def _needed(eqns: Sequence[Eqn], wanted: Sequence[Any]) -> set[Var]:
+    """Return what some results are computed of, and those."""
+    found = {a for a in wanted if type(a) is Var}
+    for eqn in reversed(eqns):
+        if not found.isdisjoint(eqn.outvars):
+            found.update(a for a in eqn.invars if type(a) is Var)
+    return found
+
+
 def _reached(graph: Graph, eqns: Sequence[Eqn], start: Sequence[bool]) -> set[Var]:
     """Return what is computed of some inputs, and those."""
     found = {v for v, is_start in zip(graph.invars, start, strict=True) if is_start}
@@ -101,6 +111,32 @@ def _reached(graph: Graph, eqns: Sequence[Eqn], start: Sequence[bool]) -> set[Va
         if not found.isdisjoint(a for a in eqn.invars if type(a) is Var):
             found.update(eqn.outvars)
     return found
+
+
+def _asked_for(eqn: Eqn, cts: list[Any], needed: set[Var]) -> list[Any]:
+    """Return cotangents, with zeros for results that are needed if an equation heeds them."""
+    if all(ct is not None for ct in cts) or not is_affine(eqn):
+        return cts
+    asked = [
+        Zero(v.aval.of_cotangents()) if ct is None and v in needed else ct
+        for v, ct in zip(eqn.outvars, cts, strict=True)
+    ]
+    if eqn.primitive.affine:
+        return asked
+    # The graph that it holds is to see which of its results are asked for.
+    return [ct if ct is None else instantiate(ct) for ct in asked]
+
+
+def is_affine(eqn: Eqn) -> bool:
+    """Whether an equation's transpose, or one of those it holds, heeds cotangents of zero."""
+    return eqn.primitive.affine or (
+        bool(eqn.params) and any(map(_holds_affine, subgraphs(eqn.params)))
+    )
+
+
+@remembered(4096)
+def _holds_affine(graph: Graph) -> bool:
+    return any(map(is_affine, graph.eqns))
 
 
 def _evaluated(eqn: Eqn, known: dict[Var, Any]) -> bool:

@@ -29,3 +29,58 @@ def test_numbers_among_residuals():
         np.testing.assert_allclose(fnarray.grad(g)(x), want, rtol=1e-6)
         np.testing.assert_allclose(fnarray.jit(fnarray.grad(g))(x), want, rtol=1e-6)
     np.testing.assert_allclose(fnarray.vmap(fnarray.grad(f))(np.array([x, x])), want, rtol=1e-6)
+
+
+def _affine():
+    """Return a function whose rule adds 5, as rules that keep statistics do; and one's of None."""
+    f = fnarray.custom_vjp(lambda x: 2 * x)
+    f.defvjp(lambda x: (2 * x, None), lambda _, ct: (2 * ct + 5,))
+    stop = fnarray.custom_vjp(lambda x: lax.sin(x))
+    stop.defvjp(lambda x: (lax.sin(x), None), lambda _, ct: (None,))
+    return f, stop
+
+
+def test_rules_are_asked_where_the_cotangent_is_none():
+    """A rule that another's None follows gets zeros; one whose result is unused is not called."""
+    f, stop = _affine()
+
+    def once(g, x):
+        return lax.scan(lambda c, _: (g(c), None), x, None, length=1)[0]
+
+    def both(x):
+        return fnarray.jit(lambda x: (f(x), x))(x)
+
+    def first_stopped(a, b):
+        return stop(a) + b
+
+    def rows(x):
+        return lax.scan(lambda c, _: (c, f(c)), x, None, length=1)[1][0]
+
+    programs = {
+        "beside": (lambda x: stop(f(x)) + x, 6),
+        "twice": (lambda x: stop(f(f(x))), 15),
+        "sum": (lambda x: stop(lax.sin(f(x) + f(x))), 10),
+        "inner": (lambda x: stop(fnarray.jit(f)(x)), 5),
+        "outer": (lambda x: fnarray.jit(lambda x: stop(f(x)))(x), 5),
+        "checkpoint": (lambda x: stop(fnarray.checkpoint(f)(x)), 5),
+        "cond": (lambda x: stop(lax.cond(x > 0, f, lax.sin, x)), 5),
+        "scan": (lambda x: stop(once(f, x)), 5),
+        "rows": (lambda x: stop(rows(x)), 5),
+        "body": (lambda x: once(lambda c: stop(f(c)), x), 5),
+        "one of two": (
+            lambda x: (lambda a, b: stop(a) + b)(*fnarray.jit(lambda x: (f(x), x))(x)),
+            6,
+        ),
+        "unused": (lambda x: (f(x), x)[1], 1),
+        "unused of two": (lambda x: both(x)[1], 1),
+    }
+    x = np.float32(1.5)
+
+    def gradients(x):
+        return {name: fnarray.grad(g)(x) for name, (g, _) in programs.items()}
+
+    found = gradients(x)
+    assert found == {name: want for name, (_, want) in programs.items()}
+    assert fnarray.jit(gradients)(x) == found
+    mapped = fnarray.vmap(fnarray.grad(programs["twice"][0]))(np.array([x, x]))
+    np.testing.assert_array_equal(mapped, [15, 15])

@@ -169,6 +169,21 @@ def test_reverse_mode_says_why():
         fnarray.grad(lambda x: fnarray.vmap(power(fnarray))(N, x).sum())(X)
 
 
+def test_reverse_mode_of_what_a_loop_hands_on():
+    """A part of the carry that every turn returns as it is, is what it was before the loop."""
+
+    def find(x, n):
+        """The first place where x is n or more, found by a loop that carries x."""
+        turn = lambda c: (c[0] + 1, c[1], -fnarray.lax.stop_gradient(c[2]))  # noqa: E731
+        k, kept, _ = fnarray.lax.while_loop(lambda c: c[1][c[0]] < n, turn, (0, x, -n))
+        return fnarray.numpy.sum(kept**2) * k
+
+    x = fnarray.numpy.arange(4.0)
+    both = fnarray.jit(lambda x, n: (fnarray.grad(find)(x, n), fnarray.jacfwd(find)(x, n)))
+    for found in (*both(x, 2.0), fnarray.vmap(fnarray.grad(find), (None, 0))(x, x[1:3])[1]):
+        np.testing.assert_array_equal(found, 4 * x)
+
+
 def test_lanes_at_rest_do_not_act(capsys):
     """A grid of loops prints what each of them alone prints."""
 

@@ -58,3 +58,19 @@ def test_what_ends_with_the_trace_is_no_leak():
 
     with fnarray.effects("off"), fnarray.checking_leaks():
         assert fnarray.jit(f)(1.0).shape == ()
+
+
+def test_nothing_is_searched_where_traces_die(monkeypatch):
+    """A program of many traces looks at all objects in memory for none of those that are gone."""
+
+    def f(x):
+        inner = [fnarray.jit(lambda z, k=k: jnp.sin(z) * k) for k in range(3)]
+        y = lax.scan(lambda c, _: (sum(g(c) for g in inner), c), x, None, 3)[0]
+        return fnarray.grad(lambda z: lax.cond(z > 0, jnp.cos, jnp.tan, z))(y)
+
+    def searched():
+        raise AssertionError("all objects in memory are looked at")
+
+    monkeypatch.setattr("gc.get_objects", searched)
+    with fnarray.effects("off"), fnarray.checking_leaks():
+        assert fnarray.jit(f)(1.0).shape == ()
