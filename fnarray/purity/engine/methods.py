@@ -85,6 +85,15 @@ def call_method(
         _fill(engine, base, name, [*args, *keywords.values()], frame, node)
     else:
         use_all(engine, [*args, *keywords.values()], frame, node)
+    _run_handed(engine, base, name, args, keywords, frame, node)
+    return result_of_method(engine, base, name, args, frame)
+
+
+def _run_handed(
+    engine: Engine, base: Value, name: str, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> None:  # fmt: skip
+    """Run what a method calls of what it is given, or holds."""
     if name == "sort" and base.kind in CONTAINERS:  # it calls no item, but compares them
         sorting = take_element(engine, base, frame)
         if "key" in keywords:
@@ -95,7 +104,6 @@ def call_method(
         match_items(engine, base, args[0], frame, node)
     elif base.kind not in CONTAINERS or keywords:
         callbacks(engine, [*args, *keywords.values()], frame, node)
-    return result_of_method(engine, base, name, args, frame)
 
 
 def _fill(
