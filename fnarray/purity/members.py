@@ -7,6 +7,7 @@ absence, and the descriptor in the class, never what a descriptor makes, which i
 from __future__ import annotations
 
 import abc
+import dataclasses
 import enum
 import functools
 import re
@@ -15,7 +16,8 @@ import types
 from typing import Any, Protocol
 
 from ..config import SETTINGS, Config
-from ..core.callables import answers_itself, class_of, module_name
+from ..core.callables import answers_itself, class_of, module_name, said_of
+from ..core.tree_nodes import node_functions
 from .bindings import bound_in_class
 from .guards import MISSING, Guards, mapping_of, parts_of, static
 from .objects import (
@@ -32,7 +34,7 @@ from .objects import (
     space_of,
 )
 from .syntax import is_final, tree_of_file
-from .values import OUTSIDE, PARTIAL_METHOD, Value, numbered
+from .values import CHANGING, OUTSIDE, PARTIAL_METHOD, Value, numbered
 
 _LOOK_UP = vars(type)["__getattribute__"]
 _FINAL = re.compile(r"\bFinal\b")
@@ -481,3 +483,62 @@ def _is_harmless(descriptor: type) -> bool:
 def _binds(found: Any) -> bool:
     """Say whether what a class holds wraps a function, and binds as a method does."""
     return wrapped_by(found) is not None and static(class_of(found), "__get__") is not MISSING
+
+
+def called_for(resolver: Describer, cls: type) -> dict[Any, Value] | None:
+    """Return what a class's instances get besides what a call of it is given, by its use.
+
+    "called" and "made" is what others call for them; "default" what changes, and stands for an
+    argument that is left out.
+    The first takes a node of a tree apart, and makes one; the second makes the defaults of a
+    dataclass's fields, whatever can be called: a function, a partial, a class, an object's method.
+    """
+    nodes = (*node_functions(cls), static(cls, "tree_flatten"), static(cls, "tree_unflatten"))
+    fields = static(cls, "__dataclass_fields__")
+    made = (
+        [f.default_factory for f in fields.values() if is_a(f, dataclasses.Field)]
+        if is_a(fields, dict)
+        else []
+    )
+    found: dict[Any, Value] = {}
+    for use, several in (("called", nodes), ("made", made)):
+        for one in several:
+            value = _called(resolver, one)
+            if value is not None:
+                found[use, len(found)] = value
+    names, defaults = static(cls, "_fields"), static(cls, "_field_defaults")
+    if is_a(names, tuple) and is_a(defaults, dict):  # of a named tuple
+        for place in ((i, name) for i, name in enumerate(names) if name in defaults):
+            spelled = f"{cls.__name__}.{place[1]}"
+            value = resolver.describe(defaults[place[1]], spelled, "attribute", True)
+            value = resolver.settled(value)
+            if value.kind in CHANGING or value.kind == "instance":
+                found["default", place] = value
+    return found or None
+
+
+def _called(resolver: Describer, obj: Any) -> Value | None:
+    """Return what a call of an object enters, if that is of the user's."""
+    if is_a(obj, classmethod):
+        obj = obj.__func__
+    if is_a(obj, functools.partial):
+        return resolver.describe(obj, "a partial", "attribute", True)
+    if is_a(obj, types.FunctionType):
+        users = is_user_file(obj.__code__.co_filename)
+        return resolver.describe(obj, obj.__name__, "attribute", True) if users else None
+    if is_a(obj, types.MethodType):
+        held = resolver.describe(obj.__self__, "self", "attribute", True)
+        inner: Any = obj.__func__
+        return resolver.describe(inner, said_of(inner, "__name__"), "attribute", True, bound=held)
+    if is_a(obj, types.BuiltinMethodType):  # ``LAYERS.copy``
+        value = resolver.describe(obj, obj.__name__, "attribute", True)
+        return value if value.kind == "member" else None
+    if is_a(obj, type):
+        users = is_user_module(module_of(obj))
+        return resolver.describe(obj, obj.__name__, "attribute", True) if users else None
+    method = static(class_of(obj), "__call__")
+    if is_a(method, types.FunctionType) and is_user_file(method.__code__.co_filename):
+        resolver.guards.add_static(class_of(obj), "__call__", method)
+        held = resolver.describe(obj, class_of(obj).__name__, "attribute", True)
+        return resolver.describe(method, "__call__", "attribute", True, bound=held)
+    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import collections
-import dataclasses
 import enum
 import functools
 import gc
@@ -20,12 +19,19 @@ from typing import Any
 from ..core.callables import class_of, module_name, mro_of, said_of
 from ..core.keep import forget_all
 from ..core.trace import Tracer
-from ..core.tree_nodes import node_functions
 from .bindings import belongs, bound_before
 from .cells import rebound
 from .contents import Contents, contents_of, items_of, slots_of
 from .guards import MISSING, Guards, parts_of, static
-from .members import FINAL_KINDS, attribute, inherited, is_constant, names_of, wrapped_by
+from .members import (
+    FINAL_KINDS,
+    attribute,
+    called_for,
+    inherited,
+    is_constant,
+    names_of,
+    wrapped_by,
+)
 from .objects import (
     attribute_of,
     base_of,
@@ -393,7 +399,7 @@ class LiveResolver:
         if kind == "partial":
             self._fill_partial(value, obj)
         elif kind == "class":
-            value.fields = self._called_for(obj)
+            value.fields = called_for(self, obj)
         elif kind == "property":
             getter: Any = getattr(obj, "fget", None) or getattr(obj, "func", None)
             if is_a(getter, types.FunctionType) and is_user_file(getter.__code__.co_filename):
@@ -416,26 +422,6 @@ class LiveResolver:
         still = lambda: not any(flags_of(one).writeable for one in chain)  # noqa: E731
         self.guards.add_contents(array, name, still)
         return True
-
-    def _called_for(self, cls: type) -> dict[Any, Value] | None:
-        """Return the functions that others call for a class's instances.
-
-        They make the defaults of a dataclass's fields; they take a node of a tree apart.
-        """
-        fields = static(cls, "__dataclass_fields__")
-        made: list[Any] = [
-            *node_functions(cls),
-            static(cls, "tree_flatten"),
-            static(cls, "tree_unflatten"),
-        ]
-        if is_a(fields, dict):
-            made += [f.default_factory for f in fields.values() if is_a(f, dataclasses.Field)]
-        found = [
-            self.describe(one, one.__name__, "attribute", True)
-            for one in map(_plain_function, made)
-            if is_a(one, types.FunctionType) and is_user_file(one.__code__.co_filename)
-        ]
-        return {("called", i): v for i, v in enumerate(found)} or None
 
     def _fill_partial(self, value: Value, held: Any) -> None:
         self.guards.add_contents(held, value.name, parts_of(held))
@@ -557,11 +543,6 @@ def _meant(obj: Any) -> Any:
     if type(obj) is _ALIAS and is_user_module(module_of(obj.__origin__)):
         return obj.__origin__
     return obj
-
-
-def _plain_function(obj: Any) -> Any:
-    """Return the function of a class method, and any other object itself."""
-    return obj.__func__ if is_a(obj, classmethod) else obj
 
 
 def _is_plain(obj: Any) -> bool:

@@ -5,10 +5,23 @@ from __future__ import annotations
 import ast
 
 from ..scopes import Frame
-from ..values import OUTSIDE, Value, join
+from ..values import OUTSIDE, Function, Value, join
 from .machine import Engine
 from .ownership import use
 from .parts import take_attribute
+
+
+def body_of(engine: Engine, callee: Value) -> tuple[Function, Value | None] | None:
+    """Return what a call of an object enters, and its receiver."""
+    if callee.function is not None and callee.kind != "class":
+        return callee.function, callee.bound
+    if callee.kind == "instance" and callee.level != OUTSIDE and callee.bound is not None:
+        fields = callee.bound.fields or {}
+        method = fields.get("__call__")
+        if callee.bound.level == OUTSIDE:
+            method = engine.resolver.attribute(callee.bound, "__call__")
+        return body_of(engine, method.but(bound=callee)) if method is not None else None
+    return engine.resolver.follow(callee) if callee.level == OUTSIDE else None
 
 
 def is_callable(value: Value) -> bool:
@@ -18,6 +31,14 @@ def is_callable(value: Value) -> bool:
                 any(f.kind == "function" for f in v.fields.values())) or
                (v.kind == "member" and v.bound is not None and v.bound.level == OUTSIDE)
                for v in value.each())  # fmt: skip
+
+
+def is_called(engine: Engine, value: Value) -> bool:
+    """Say whether an argument can be called, and what that runs is the user's: objects, too."""
+    return is_callable(value) or any(
+        one.kind in ("instance", "frozen") and body_of(engine, one) is not None
+        for one in value.each()
+    )
 
 
 def excuse(engine: Engine, values: list[Value]) -> None:
@@ -30,15 +51,29 @@ def excuse(engine: Engine, values: list[Value]) -> None:
                 excuse(engine, [one.bound])
 
 
-def callbacks(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) -> None:
-    """Call the functions among the arguments, as whoever they are passed to will."""
+def callbacks(
+    engine: Engine, values: list[Value], frame: Frame, node: ast.AST, *, objects: bool = False
+) -> None:  # fmt: skip
+    """Call the functions among the arguments, as whoever they are passed to will.
+
+    And `objects`, which array packages do not: to them they are trees. What else is handed over,
+    a function may be given: ``json.dumps(thing, default=as_text)``.
+    """
+    given: list[Value] = []
+    if objects and (handed := join(v for v in values if _is_instance(v))) is not None:
+        given = [handed] * 3
     for value in values:
-        if is_callable(value):  # and what it gives, whoever calls it reads
-            use(engine, call_back(engine, value, [], frame, node), frame, node)
+        if is_callable(value) or (objects and is_called(engine, value)):
+            # And what it gives, whoever calls it reads.
+            use(engine, call_back(engine, value, given, frame, node), frame, node)
         for one in value.each():
             kinds = ("frozen",) if one.level == OUTSIDE else ("list", "tuple")
             if one.kind in kinds and one.fields and not one.argument:
                 callbacks(engine, list(one.fields.values()), frame, node)
+
+
+def _is_instance(value: Value) -> bool:
+    return any(one.kind == "instance" for one in value.each())
 
 
 def look_into(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) -> None:

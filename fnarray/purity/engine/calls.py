@@ -22,7 +22,7 @@ from ..known import (
 from ..literals import seeded, text_of
 from ..rules import RULES
 from ..scopes import Frame
-from ..transforms import Transform, is_host_call, transform_of
+from ..transforms import ARRAY_PACKAGES, Transform, is_host_call, transform_of
 from ..values import (
     ABSENT,
     CONTAINERS,
@@ -35,8 +35,8 @@ from ..values import (
     numbered,
 )
 from . import protocols
-from .callbacks import call_back, callbacks, excuse, is_callable, look_into
-from .entry import LITERAL, bind_arguments, body_of, construct, enter, trace
+from .callbacks import body_of, call_back, callbacks, excuse, is_called, look_into
+from .entry import LITERAL, bind_arguments, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
 from .ownership import is_known, keep, mutate, use, use_all, use_whole
@@ -49,7 +49,9 @@ from .stores import put, wrap
 #: What users call a builtin that names another home.
 _SHOWN = {"io.open": "open"}
 #: Functions whose first argument is called with the others' elements.
-_APPLYING = frozenset({"builtins.map", "itertools.starmap", "functools.reduce"})
+_APPLYING = frozenset({"builtins.map", "builtins.filter", "functools.reduce"}) | {
+    f"itertools.{k}" for k in ("starmap", "filterfalse", "takewhile", "dropwhile")
+}
 #: Functions that give what their argument gives, of its own results.
 _FOLDING = frozenset({"functools.reduce", "itertools.accumulate", "builtins.iter"})
 #: Iterators over tuples of what others give.
@@ -57,6 +59,10 @@ _PAIRING = frozenset(
     f"itertools.{k}" for k in ("product", "zip_longest", "combinations", "permutations", "pairwise",
                                "batched", "combinations_with_replacement")
 )  # fmt: skip
+#: Packages that call no object they are given, besides what is known of them: to array packages it
+#: is a tree. "" is what has no name.
+_INSPECTING = frozenset({"", *ARRAY_PACKAGES, "builtins", "copy", "dataclasses", "inspect", "math",
+                         "numpy", "operator", "typing"})  # fmt: skip
 #: Containers made of pairs of keys and what they hold.
 _OF_PAIRS = frozenset({"builtins.dict", "collections.OrderedDict", "collections.defaultdict"})
 #: Functions that look at the function they are given, and do not call it.
@@ -184,12 +190,21 @@ def _make(
     if cls.level != OUTSIDE:
         init = take_attribute(engine, cls, "__init__", frame, node)
     else:
-        callbacks(engine, list((cls.fields or {}).values()), frame, node)  # a dataclass's factories
+        _supply(engine, cls, frame, node)
         target = body_of(engine, cls)
         if target is None or target[1] is not None:
             return None
         init = Value("function", OUTSIDE, name=cls.name, function=target[0])
     return join([construct(engine, cls, init, args, keywords, frame, node), made])
+
+
+def _supply(engine: Engine, cls: Value, frame: Frame, node: ast.AST) -> None:
+    """Call what makes an instance's fields, and what takes one apart."""
+    for (use_of, _), one in (cls.fields or {}).items():
+        if use_of == "made" and one.kind == "class":
+            use_whole(engine, engine.call(one, [], {}, frame, node), frame, node)
+        elif use_of != "default":
+            callbacks(engine, [one], frame, node)
 
 
 def _further(path: tuple[str, ...], name: str) -> tuple[str, ...]:
@@ -333,7 +348,8 @@ def call_builtin(
         return None
     for value in (*args, *keywords.values()):
         use_whole(engine, value, frame, node)
-    callbacks(engine, [*args, *keywords.values()], frame, node)
+    objects = ref.partition(".")[0] not in _INSPECTING
+    callbacks(engine, [*args, *keywords.values()], frame, node, objects=objects)
     if ref.startswith("numpy.") and "out" in keywords:
         mutate(engine, keywords["out"], frame, node, "out=")
     held: Fields | None = {} if kind not in ("scalar", "frozen") else None
@@ -354,8 +370,9 @@ def gather(
 ) -> Value:  # fmt: skip
     """Call a function that iterates over its arguments, now or later."""
     parts: list[Value] = []
-    calls = [a for a in args if is_callable(a)]
-    if ref in _APPLYING and args and args[0] not in calls:
+    calls = [a for a in args if is_called(engine, a)]
+    calling = ref in _APPLYING or (ref == "builtins.iter" and len(args) > 1)
+    if calling and args and args[0] not in calls:
         calls.append(args[0])
     for i, value in enumerate(args):
         if any(value is c for c in calls):
@@ -365,6 +382,8 @@ def gather(
             parts.append(value)
             continue
         parts.append(each_of(engine, value, frame, at))
+    if "fillvalue" in keywords:
+        parts.append(keywords["fillvalue"])
     if ref == "builtins.zip":
         inner = Value("tuple", frame.level, fields=numbered(parts))
     elif ref == "builtins.enumerate" and parts:
@@ -373,7 +392,8 @@ def gather(
         )
     else:
         inner = _drawn(engine, ref, parts, frame)
-    for one in (*calls, *(v for v in keywords.values() if is_callable(v))):
+    handed = (v for k, v in keywords.items() if k == "key" or is_called(engine, v))
+    for one in (*calls, *handed):
         given = parts if ref in ("builtins.map", "itertools.starmap") else [inner, inner]
         if ref == "itertools.starmap" and parts:
             given = list((parts[0].fields or {}).values()) or parts
@@ -384,6 +404,7 @@ def gather(
             inner = join([result, inner]) or result
         else:  # a key, a condition
             use(engine, result, frame, node)
+            protocols.ask(engine, result, protocols.COMPARED, frame, node)
     kind = RESULTS.get(ref, "")
     if ref in ("builtins.tuple", "builtins.frozenset"):
         kind = "tuple"
@@ -478,7 +499,8 @@ def call_unknown(
     for value in everything:
         use_whole(engine, value, frame, node)
     protocols.asked_by(engine, callee.ref, everything, frame, node)
-    if callee.ref.partition(".")[0] not in ("fnarray", "jax") or "tree" in callee.ref:
+    package = callee.ref.partition(".")[0]
+    if package not in ("fnarray", "jax") or "tree" in callee.ref:
         for value in everything:
             if value.level == OUTSIDE and value.kind in ("iterator", "generator"):
                 draw(engine, value, frame, node)
@@ -486,7 +508,7 @@ def call_unknown(
         look_into(engine, everything, frame, node)
         engine.forget(*written(node))
     else:
-        callbacks(engine, everything, frame, node)
+        callbacks(engine, everything, frame, node, objects=package not in _INSPECTING)
     if callee.kind == "class" and callee.level == OUTSIDE and callee.obj is not ABSENT:
         members = join(engine.resolver.items(callee) or ())  # of an enumeration, by its value
         if members is not None:

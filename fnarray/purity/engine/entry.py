@@ -8,7 +8,7 @@ from typing import Any
 from ..nodes import walk
 from ..scopes import Frame, parameters
 from ..values import CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
-from .callbacks import call_back
+from .callbacks import body_of, call_back
 from .machine import Engine
 from .ownership import escape, hold, use
 
@@ -46,19 +46,6 @@ def define(engine: Engine, node: Any, frame: Frame) -> Value:
     value = Value("function", frame.level, name=function.name, function=function, fields={})
     frame.nested.append(value)
     return value
-
-
-def body_of(engine: Engine, callee: Value) -> tuple[Function, Value | None] | None:
-    """Return what a call of an object enters, and its receiver."""
-    if callee.function is not None and callee.kind != "class":
-        return callee.function, callee.bound
-    if callee.kind == "instance" and callee.level != OUTSIDE and callee.bound is not None:
-        fields = callee.bound.fields or {}
-        method = fields.get("__call__")
-        if callee.bound.level == OUTSIDE:
-            method = engine.resolver.attribute(callee.bound, "__call__")
-        return body_of(engine, method.but(bound=callee)) if method is not None else None
-    return engine.resolver.follow(callee) if callee.level == OUTSIDE else None
 
 
 def enter(
@@ -245,6 +232,9 @@ def construct(
         for key, value in (*enumerate(args or ()), *keywords.items()):
             hold(engine, value, frame, node)
             fields[key if isinstance(key, str) else None] = value
+    for (use_of, place), one in (maker.fields or {}).items() if maker.level == OUTSIDE else ():
+        if use_of == "default" and place[0] >= len(args or ()) and place[1] not in keywords:
+            fields[place[1]] = fields["item", place[0]] = one
     return made
 
 

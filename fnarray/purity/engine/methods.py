@@ -8,12 +8,12 @@ from .. import rules
 from ..known import ARRAY_MUTATORS, MUTATORS, QUIET_ON_UNKNOWN, VIEWS
 from ..scopes import Frame
 from ..values import CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join, numbered
-from .callbacks import callbacks
+from .callbacks import call_back, callbacks
 from .entry import trace
 from .machine import Engine
 from .ownership import hold, mutate, use, use_all, use_whole
 from .parts import take_element
-from .protocols import draw, encodes, finish, leave, manage, write
+from .protocols import COMPARED, ask, draw, encodes, finish, leave, manage, match_items, write
 from .stores import put, shift
 
 _LOGGERS = frozenset(
@@ -24,6 +24,8 @@ _IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class",
 _FILES = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})
 #: Methods by which a generator goes on, and may come to its end.
 _ENDS = frozenset({"__next__", "send", "throw", "close"})
+#: Methods that look for an item.
+_MATCHING = frozenset({"index", "count", "remove"})
 #: Methods that change a container, and put nothing that they are given into it.
 _KEEPS_NONE = frozenset({"sort", "pop", "remove", "discard", "rotate"})
 #: Methods that draw all that their argument has.
@@ -83,9 +85,25 @@ def call_method(
         _fill(engine, base, name, [*args, *keywords.values()], frame, node)
     else:
         use_all(engine, [*args, *keywords.values()], frame, node)
-    if base.kind not in CONTAINERS or keywords:  # a container calls no item, ``sort`` its key
-        callbacks(engine, [*args, *keywords.values()], frame, node)
+    _run_handed(engine, base, name, args, keywords, frame, node)
     return result_of_method(engine, base, name, args, frame)
+
+
+def _run_handed(
+    engine: Engine, base: Value, name: str, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> None:  # fmt: skip
+    """Run what a method calls of what it is given, or holds."""
+    if name == "sort" and base.kind in CONTAINERS:  # it calls no item, but compares them
+        sorting = take_element(engine, base, frame)
+        if "key" in keywords:
+            sorting = call_back(engine, keywords["key"], [sorting], frame, node)
+            use(engine, sorting, frame, node)
+        ask(engine, sorting, COMPARED, frame, node)
+    elif name in _MATCHING and base.level != OUTSIDE and args:
+        match_items(engine, base, args[0], frame, node)
+    elif base.kind not in CONTAINERS or keywords:
+        callbacks(engine, [*args, *keywords.values()], frame, node)
 
 
 def _fill(

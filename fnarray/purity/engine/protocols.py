@@ -10,7 +10,8 @@ from .. import rules
 from ..literals import handler_of, spells_text
 from ..scopes import Frame
 from ..values import ABSENT, CONTAINERS, OUTSIDE, Value, join
-from .entry import LITERAL, OPTIONAL, body_of
+from .callbacks import body_of
+from .entry import LITERAL, OPTIONAL
 from .machine import Engine
 from .ownership import is_known, leak, read, use, use_whole
 from .parts import of_metaclass, take_attribute, take_element
@@ -24,6 +25,7 @@ _COMPARED = {
     "Eq": ("__eq__", "__eq__"), "NotEq": ("__ne__", "__ne__"), "Lt": ("__lt__", "__gt__"),
     "Gt": ("__gt__", "__lt__"), "LtE": ("__le__", "__ge__"), "GtE": ("__ge__", "__le__"),
 }  # fmt: skip
+_ORDERING = ("__eq__", "__lt__", "__gt__", "__le__", "__ge__")
 _UNARY = {"USub": "__neg__", "UAdd": "__pos__", "Invert": "__invert__"}
 #: Made in the trace, these have methods of the user's.
 _ASKABLE = frozenset({"instance", "class"})
@@ -156,16 +158,33 @@ def compare(
 ) -> Value | None:
     """Run what ``left < right`` calls."""
     if isinstance(op, (ast.In, ast.NotIn)):
-        ask(engine, right, ("__contains__", *ITERATED), frame, node, [left])
+        found = ask(engine, right, ("__contains__", *ITERATED), frame, node, [left])
+        if found is None:
+            match_items(engine, right, left, frame, node)
     elif (names := _COMPARED.get(type(op).__name__)) is not None:
         if not isinstance(op, (ast.Eq, ast.NotEq)):
             compute(engine, (left, right))
+        if left.is_plain() and right.is_plain():
+            return None
         parts = [
             ask(engine, left, names[:1], frame, node, [right]),
             ask(engine, right, names[1:], frame, node, [left]),
         ]
-        return join(parts)
+        if (made := join(parts)) is not None:
+            return made
+        # What a class does not say itself follows from what it does: ``!=``, a total ordering.
+        for one, other in ((left, right), (right, left)):
+            ask(engine, one, _ORDERING, frame, node, [other])
     return None
+
+
+def match_items(
+    engine: Engine, whole: Value, value: Value, frame: Frame, node: ast.AST
+) -> None:  # fmt: skip
+    """Compare a value with the items of a container, as ``in`` and ``list.index`` do."""
+    item = take_element(engine, whole, frame)
+    ask(engine, item, ("__eq__",), frame, node, [value])
+    ask(engine, value, ("__eq__",), frame, node, [item])
 
 
 def compute(engine: Engine, values: Sequence[Value]) -> None:

@@ -11,7 +11,7 @@ from ..literals import is_named_text, is_text, text_of
 from ..scopes import Frame
 from ..values import CONTAINERS, OUTSIDE, PARTIAL_METHOD, Value, join, numbered
 from . import protocols
-from .entry import body_of
+from .callbacks import body_of
 from .machine import Engine
 from .ownership import use, use_all, use_whole
 from .parts import super_of, take_attribute, take_element

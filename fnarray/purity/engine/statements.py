@@ -11,8 +11,9 @@ from ..scopes import Frame
 from ..values import CONTAINERS, OUTSIDE, Value, join
 from ..ways import Domain, attempt, either, is_whole, jump, loop
 from . import protocols
+from .callbacks import body_of
 from .calls import call_expr
-from .entry import body_of, define
+from .entry import define
 from .machine import Engine
 from .ownership import escape, mutate, read, use, use_whole
 from .parts import take_attribute, take_element, take_item
