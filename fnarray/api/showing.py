@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.source import user_source
@@ -59,9 +59,13 @@ def visualize_sharding(
     shape : sequence of int
         Of one or two axes.
     sharding : Sharding
-    min_width, max_width : int
+    scale : float
+        Of the picture, which is as wide beside its height as the array is; 10 lines at 1.
+    min_width : int
+        Of a part, in characters.
+    max_width : int
         Of the picture, in characters.
-    use_color, scale, color_map
+    use_color, color_map
         Accepted for compatibility: lines and numbers say it.
 
     Raises
@@ -83,18 +87,38 @@ def visualize_sharding(
         kind = device.platform.upper()
     rows, columns = (sorted(set(places)) for places in zip(*cells, strict=True))
     texts = {at: f"{kind} {','.join(map(str, sorted(ids)))}" for at, ids in cells.items()}
-    width = max(map(len, texts.values())) + 2
-    width = max(width, (min_width - 1) // len(columns) - 1)
-    width = min(width, max(1, (max_width - 1) // len(columns) - 1))
-    line = ["─" * width] * len(columns)
+    height, width = _room(shape, len(rows), len(columns), scale, min_width)
+    widths = [max(width, *map(len, texts.values()))] * len(columns)
+    if (over := max_width - 1 - len(columns)) < sum(widths):
+        share, more = divmod(max(over, len(columns)), len(columns))
+        widths = [share + (k < more) for k in range(len(columns))]
+    line = ["─" * n for n in widths]
     picture = [_ruled("┌┬┐", line)]
     for k, row in enumerate(rows):
         if k:
             picture.append(_ruled("├┼┤", line))
-        shown = [texts.get((row, column), "").center(width)[:width] for column in columns]
-        picture.append(_ruled("│││", shown))
+        labels = [texts.get((row, column), "") for column in columns]
+        shown = map(_centered, labels, widths)
+        blank = [_ruled("│││", [" " * n for n in widths])]
+        above = (height - 1) // 2
+        picture += [*blank * above, _ruled("│││", shown), *blank * (height - 1 - above)]
     sys.stdout.write("\n".join([*picture, _ruled("└┴┘", line)]) + "\n")
 
 
-def _ruled(marks: str, parts: Sequence[str]) -> str:
+def _room(
+    shape: Sequence[int], rows: int, columns: int, scale: float, min_width: int
+) -> tuple[int, int]:
+    """Return how many lines and characters a part gets; a line is as tall as 2.5 are wide."""
+    tall = int(10 * scale)
+    wide = int(2.5 * tall * (shape[1] if len(shape) == 2 else 1) / max(shape[0], 1))
+    height = max(tall // rows - 1, 1) if len(shape) == 2 else 1
+    return height, max(wide // columns, min_width) - 2
+
+
+def _centered(text: str, width: int) -> str:
+    text = text[:width]
+    return (" " * ((width - len(text)) // 2) + text).ljust(width)
+
+
+def _ruled(marks: str, parts: Iterable[str]) -> str:
     return marks[0] + marks[1].join(parts) + marks[2]

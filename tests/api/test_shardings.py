@@ -245,7 +245,19 @@ def test_pictures(mesh, capsys):
     cut = fnarray.device_put(X, NamedSharding(mesh, P("rows")))
     fnarray.debug.visualize_array_sharding(cut)
     assert capsys.readouterr().out.splitlines() == [
-        "┌───────┐", "│ CPU 0 │", "├───────┤", "│ CPU 1 │", "└───────┘",
+        "┌──────────┐",
+        blank := "│          │", "│  CPU 0   │", blank, blank,
+        "├──────────┤",
+        blank, "│  CPU 1   │", blank, blank,
+        "└──────────┘",
+    ]  # fmt: skip
+    # As wide beside their height as the array is; parts are no narrower than their text.
+    fnarray.debug.visualize_sharding((8,), NamedSharding(mesh, P("rows")), scale=3)
+    fnarray.debug.visualize_sharding((4, 2), NamedSharding(mesh, P(None, "rows")), min_width=1)
+    assert capsys.readouterr().out.splitlines() == [
+        "┌───────┬───────┐", "│ CPU 0 │ CPU 1 │", "└───────┴───────┘",
+        "┌─────┬─────┐", *["│     │     │"] * 4, "│CPU 0│CPU 1│", *["│     │     │"] * 4,
+        "└─────┴─────┘",
     ]  # fmt: skip
     told = []
 
