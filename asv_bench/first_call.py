@@ -166,6 +166,39 @@ def vmap_of_jacobian(m):
     return m.vmap(m.jacrev(f)), (normal(32, 3),)
 
 
+# --- functions that are code of their own --------------------------------------------------------
+@program
+def zeta(m):
+    """Hurwitz's zeta function: the longest text of a number."""
+    special = importlib.import_module(f"{m.__name__}.scipy.special")
+    return (lambda x: special.zeta(x, x + 1)), (np.linspace(1.5, 9, 500, dtype=np.float32),)
+
+
+@program
+def polygamma(m):
+    """A derivative of digamma, which is zeta and a gamma function."""
+    special = importlib.import_module(f"{m.__name__}.scipy.special")
+    return (lambda x: special.polygamma(2, x)), (np.linspace(1.5, 9, 500, dtype=np.float32),)
+
+
+@program
+def rfft(m):
+    """Fourier transforms of forty lines."""
+    return m.numpy.fft.rfft, (normal(40, 64),)
+
+
+@program
+def top_k(m):
+    """The five largest of 500 numbers."""
+    return (lambda x: m.lax.top_k(x, 5)), (normal(500),)
+
+
+@program
+def svd(m):
+    """Singular values and vectors of a small matrix."""
+    return m.numpy.linalg.svd, (normal(6, 5),)
+
+
 # --- loops and updates ---------------------------------------------------------------------------
 @program
 def lu_masked(m):

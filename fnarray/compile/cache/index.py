@@ -102,7 +102,7 @@ def _contents(names: Names) -> str | None:
         known = store.get(entry)
         if known is not None:
             return known.decode()
-        found = keys.hashed(Path(_PLACE, name) for name in names)
+        found = keys.hashed(_PLACE + os.sep + name for name in names)
         if time.time_ns() - latest > _SETTLED and _status(names, {})[0] == status:
             store.put(entry, found.encode())
     except OSError:

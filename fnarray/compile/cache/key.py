@@ -85,9 +85,19 @@ def machine() -> tuple[str, ...]:
     )
 
 
-def hashed(paths: Iterable[Path]) -> str:
-    """Hash the contents of files, in order."""
-    return sha256(repr([p.read_bytes() for p in paths]).encode()).hexdigest()
+def hashed(paths: Iterable[Path | str]) -> str:
+    """Hash the contents of files, in order.
+
+    Where each one ends is told by its size: to spell 350 sources for that took 60 ms of a first
+    call, and pathlib 20.
+    """
+    total = sha256()
+    for path in paths:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - in a first call
+            held = file.readall()
+        total.update(len(held).to_bytes(8, "little"))
+        total.update(held)
+    return total.hexdigest()
 
 
 #: What the system says of a processor that matters; and what begins with ``CPU``.
