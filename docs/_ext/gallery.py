@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib import pyplot as plt
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
+from fnarray.config import SETTINGS, config
 
 GREY = "#808080"
 STYLE = {
@@ -44,20 +47,37 @@ def build(folder: Path) -> list[Path]:
     made.mkdir(exist_ok=True)
     programs = sorted(folder.glob("*.py"))
     pictures = [made / f"{path.stem}.png" for path in programs]
-    for path, picture in zip(programs, pictures, strict=True):
-        if not picture.exists() or picture.stat().st_mtime < path.stat().st_mtime:
-            _logger.info("gallery: %s", path.stem)
-            # In a process of its own: Sphinx forks later, and programs start threads.
-            subprocess.run([sys.executable, __file__, path, picture], check=True)
+    stale = [
+        (path, picture)
+        for path, picture in zip(programs, pictures, strict=True)
+        if not picture.exists() or picture.stat().st_mtime < path.stat().st_mtime
+    ]
+    if stale:
+        _logger.info("gallery: %s", " ".join(path.stem for path, _ in stale))
+        # In a process of their own: Sphinx forks later, and programs start threads. In one: each
+        # would import Matplotlib, SciPy and fnarray, half of what a program takes.
+        command = [sys.executable, __file__, *(name for pair in stale for name in pair)]
+        subprocess.run(command, check=True)
+    for path in programs:
         _write(made / f"{path.stem}.rst", _page(path))
     _write(made / "index.rst", _index(programs))
     return pictures
 
 
 def draw(path: Path, picture: Path) -> None:
-    """Run a program and keep the figure that its ``main`` returns."""
+    """Run a program and keep the figure that its ``main`` returns.
+
+    Raises
+    ------
+    RuntimeError
+        The program fails, or changes a setting that the next one would run under.
+    """
+    before = _settings()
     with mpl.rc_context(STYLE):
-        figure = runpy.run_path(str(path))["main"]()
+        try:
+            figure = runpy.run_path(str(path))["main"]()
+        except Exception as error:
+            raise RuntimeError(f"gallery: {path.name} failed: {error}") from error
         for axes in figure.axes:
             named = (axes.get_xlabel() and axes.get_ylabel()) if axes.axison else axes.get_title()
             if not named:
@@ -67,6 +87,16 @@ def draw(path: Path, picture: Path) -> None:
                 )
         figure.set_layout_engine("tight")
         figure.savefig(picture, dpi=110)
+    plt.close(figure)
+    if _settings() != before:
+        raise RuntimeError(
+            f"gallery: {path.name} leaves a setting changed, under which the next program would "
+            "run. Change it in a with block: `with fnarray.enable_x64(True):`."
+        )
+
+
+def _settings() -> dict[str, Any]:
+    return {name: getattr(config, name) for name in SETTINGS}
 
 
 def said(path: Path) -> tuple[str, str]:
@@ -109,4 +139,5 @@ def _write(path: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1]), Path(sys.argv[2]))
+    for program, drawn in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
+        draw(Path(program), Path(drawn))
