@@ -28,7 +28,7 @@ from ..ops.kit.calls import reduce_sum
 from ..ops.kit.registry import register
 from ..ops.kit.rules import spread
 from ..transforms.batch import Axis, BatchTrace, batch
-from ..transforms.derivative import lift
+from ..transforms.derivative import lift, on_tape
 from ..transforms.graphs import runner
 from ..transforms.transpose import backward
 from ._bodies import Holding, holding
@@ -267,7 +267,7 @@ def _call_rules(call_of: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         return call_of(params).derive(primals, tangents, True)
 
     def linearize(primals: Values, tangents: Values, **params: Any) -> Any:
-        return call_of(params).derive(primals, tangents, False)
+        return on_tape(call_of(params), primals, tangents)
 
     def transpose(cts: Values, *operands: Any, call_jaxpr: ClosedGraph, **params: Any) -> Any:
         return backward(call_jaxpr.jaxpr, call_jaxpr.consts, operands, cts)

@@ -16,9 +16,10 @@ from ..core import hooks
 from ..core.array import Array, asarray
 from ..core.avals import ShapedArray
 from ..core.frozen import frozen
-from ..core.graph import ClosedGraph, Literal, Var, eval_graph
+from ..core.graph import ClosedGraph, Literal, Var, eval_graph, subgraphs
 from ..core.primitive import Primitive
 from ..core.source import labels, user_source
+from ..core.surgery import live
 from ..core.tangents import Zero, differentiable, is_zero, nonzero, tangent_aval, with_zeros
 from ..core.trace import (
     CustomCall,
@@ -29,6 +30,7 @@ from ..core.trace import (
     bind,
     call_custom,
     check_alive,
+    state,
     tracing,
     within,
 )
@@ -140,7 +142,7 @@ class DerivativeTrace(Trace):
         self.kind = JVPTracer if tape is None else LinearizeTracer
         # A `jvp` inside of a rule that runs on a tape: its values must stay off the tape, where
         # what is computed with them would count as a function of tangents.
-        self.taped = isinstance(self.inner, Tape)
+        self.taped = isinstance(self.inner, Tape | OnTape)
         #: Refs among the arguments, by `id`. Rules that functions bring along take them themselves.
         self.given_refs: dict[int, GivenRef] = {}
 
@@ -235,7 +237,10 @@ class DerivativeTrace(Trace):
             with within(self.parent):
                 return call_custom(call, primals)
         with within(self.inner):
-            outs, duals = call.derive(primals, tangents, self.tape is None)
+            if self.tape is None:
+                outs, duals = call.derive(primals, tangents, True)
+            else:
+                outs, duals = on_tape(call, primals, tangents)
         return [self.dual(o, t) for o, t in zip(outs, duals, strict=True)]
 
 
@@ -245,9 +250,13 @@ class Tape(GraphTrace):
     def __init__(self, name: str):
         super().__init__(name)
         self.around = labels()
+        #: Whether operations may be on it that no result depends on.
+        self.pruned = False
 
     def close(self, invars: Sequence[Var], outs: Sequence[Any]) -> ClosedGraph:
         """Return the graph, whose labels are those within the tape's: it is run elsewhere."""
+        if self.pruned:
+            self.eqns = list(live(self.eqns, [self.atom(x) for x in outs]))
         if n := len(self.around):
             self.eqns = [
                 replace(e, source=e.source.labelled(e.source.stack[n:])) for e in self.eqns
@@ -281,6 +290,77 @@ class Tape(GraphTrace):
         with within(self):
             zeros = broadcast_in_dim(zero, aval.shape, ())
             return zeros if aval.place is None else hooks.placed_as(zeros, aval)
+
+
+class OnTape(Trace):
+    """Applies what a function's own rule says of tangents, on a tape.
+
+    Of an operation that holds graphs, and takes tangents beside other values, some results may
+    depend on no tangent: those are computed in the enclosing trace. It is linearized, at zeros.
+    """
+
+    def __init__(self, tape: Tape):
+        super().__init__(tape.name)
+        self.tape = tape
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Record an operation on a tangent, or pass it on."""
+        flags = [isinstance(x, JitTracer) and x.frame is self.tape for x in args]
+        with within(self.tape):
+            done = bind(prim, *args, **params)
+            if all(flags) or not any(flags) or not prim.multiple_results or len(done) < 2:
+                return done
+            if next(subgraphs(params), None) is None:
+                return done
+            return self._apart(prim, args, flags, params, done)
+
+    def _apart(
+        self,
+        prim: Primitive,
+        args: Sequence[Any],
+        flags: Sequence[bool],
+        params: dict[str, Any],
+        done: Sequence[Any],
+    ) -> list[Any]:
+        avals = [lift(x).aval for x in args]
+        zeros = [Zero(tangent_aval(a)) for a in avals]
+        primals = [
+            as_array(zero) if f else lift(x) for x, zero, f in zip(args, zeros, flags, strict=True)
+        ]
+        tangents = [x if f else zero for x, zero, f in zip(args, zeros, flags, strict=True)]
+        outs, duals = (prim.linearize or prim.rule("jvp"))(primals, tangents, **params)
+        self.tape.pruned = True
+        # What has no derivative, as numbers of turns, may still depend on tangents.
+        return [
+            d if not is_zero(d) else lift(o) if differentiable(lift(o).aval.dtype) else r
+            for r, o, d in zip(done, outs, duals, strict=True)
+        ]
+
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Run a function on tangents, in which it is linear, or pass the call on."""
+        if any(isinstance(x, JitTracer) and x.frame is self.tape for x in args):
+            return call.run(*args)
+        with within(self.tape):
+            return call_custom(call, args)
+
+    def load(self, ref: Any) -> Any:
+        """Return the value of a Ref."""
+        return self.tape.load(ref)
+
+    def store(self, ref: Any, value: Any) -> None:
+        """Give another value to a Ref."""
+        self.tape.store(ref, value)
+
+
+def on_tape(
+    call: CustomCall, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Apply the derivative that a function brings along, on the tape that is current."""
+    tape = state.trace
+    if not isinstance(tape, Tape):
+        return call.derive(primals, tangents, False)
+    with within(OnTape(tape)):
+        return call.derive(primals, tangents, False)
 
 
 def linear_graph(fun: FlatFun, avals: Sequence[ShapedArray], name: str) -> ClosedGraph:

@@ -84,3 +84,53 @@ def test_rules_are_asked_where_the_cotangent_is_none():
     assert fnarray.jit(gradients)(x) == found
     mapped = fnarray.vmap(fnarray.grad(programs["twice"][0]))(np.array([x, x]))
     np.testing.assert_array_equal(mapped, [15, 15])
+
+
+def test_rules_whose_graphs_mix_values_and_tangents():
+    """What no tangent reaches within a rule's jit, loop, branch or checkpoint is a value there."""
+
+    def ratio(pair):
+        return pair[1] / pair[0]
+
+    def turn(_, c):
+        return c[0] * 1.5 + 1, 2 * c[1] + c[1] * c[0]
+
+    def scanned(d, s):
+        c, rows = lax.scan(lambda c, x: (c + s * x, (2 * x, c)), s, np.float32([1, 2]) * d)
+        return rows[1][1] / rows[0][1] + c
+
+    def both(d, s):
+        return 2 * d, s * d
+
+    solves = {
+        "loop": lambda d, s: ratio(lax.fori_loop(0, 3, turn, (d, s))),
+        "jit": lambda d, s: ratio(fnarray.jit(both)(d, s)),
+        "cond": lambda d, s: ratio(lax.cond(d > 0, both, lambda d, s: (d, s), d, s)),
+        "checkpoint": lambda d, s: ratio(fnarray.checkpoint(both)(d, s)),
+        "rows": scanned,
+    }
+
+    def ruled(solve):
+        f = fnarray.custom_jvp(lambda x: solve(x, x))
+        f.defjvp(lambda xs, ts: (f(xs[0]), solve(xs[0], ts[0])))
+        return f
+
+    def found(x):
+        fs = {name: ruled(solve) for name, solve in solves.items()}
+        return {
+            name: (
+                fnarray.grad(f)(x),
+                fnarray.grad(lambda x, f=f: lax.scan(lambda c, _: (f(c), None), x, None, 2)[0])(x),
+                fnarray.vmap(fnarray.grad(f))(lax.broadcast(x, (2,)))[1],
+                fnarray.linearize(f, x)[1](np.float32(1)),
+            )
+            for name, f in fs.items()
+        }
+
+    x = np.float32(1.5)
+    got = fnarray.jit(found)(x)
+    assert fnarray.grad(ruled(solves["loop"]))(x) == got["loop"][0]
+    for name, solve in solves.items():
+        once = solve(x, np.float32(1))
+        twice = solve(np.float32(solve(x, x)), np.float32(once))
+        np.testing.assert_allclose(got[name], [once, twice, once, once], rtol=1e-5, err_msg=name)

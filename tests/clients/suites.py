@@ -46,12 +46,23 @@ LIBRARIES = {
     "brainstate": Suite(("brainstate",)),
     "brax": Suite(("brax",)),
     "coordax": Suite(("coordax",)),
+    "distrax": Suite(("distrax",)),
     "dynamax": Suite(("dynamax",)),
     "flax": Suite(("tests/linen", "tests/nnx", "tests/core")),
+    "flowjax": Suite(),
+    "jax_galsim": Suite(("tests/jax",)),
+    "jaxley": Suite(
+        ("tests",), ("tests/jaxley_vs_neuron", "tests/test_regression.py"), "NEURON, and timings"
+    ),
+    "jaxoplanet": Suite(),
+    "jaxsim": Suite(ignore=("tests/test_benchmark.py",), why="timings"),
     "keras": Suite(
         ("keras",), ("keras/src/backend/torch",), "another backend", (("KERAS_BACKEND", "jax"),)
     ),
+    "kfac-jax": Suite(),
     "numpyro": Suite(("test",)),
+    "oryx": Suite(("oryx",)),
+    "probdiffeq": Suite(),
     "saiunit": Suite(("saiunit",)),
     "tensorly": Suite(("tensorly",), environment=(("TENSORLY_BACKEND", "jax"),)),
 }
@@ -165,7 +176,7 @@ def compare(
     suite: Suite,
     paths: list[str],
     words: str | None,
-    limits: tuple[int, int],
+    limits: Limits,
 ) -> None:
     """Print a library's row, and each test that fails under fnarray alone with its error's end."""
     here = outcomes(suite, root, paths or list(suite.folders), words, "fnarray", limits)
