@@ -137,6 +137,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "column_of_sums_is_seen_by_its_row": (norms, (floats(50, 100),)),
     "narrow_sum_is_a_thread_for_each_column": (lambda x: x.sum(0), (floats(700, 3),)),
+    "rows_side_by_side": (
+        lambda x, y: jnp.concatenate([jnp.roll(x, 3, 1), y * 2], 1),
+        (floats(6, 40), floats(6, 50)),
+    ),
     "pad_fills_first": (
         lambda x: lax.pad(x, np.float32(0), ((1, 2, 1), (0, 1, 0))),
         (floats(5, 6),),

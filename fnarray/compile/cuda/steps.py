@@ -111,6 +111,9 @@ class GridSteps(Steps):
             yield e
             self.writer.line(f"{e} += lanes()")
 
+    def _nests(self) -> bool:
+        return not self.values.spread
+
     def _tested(self, form: Update) -> int:
         # Threads share one loop over all updates.
         return len(form.extents) if self.values.spread else super()._tested(form)

@@ -132,7 +132,7 @@ class Steps:
             self.values.share(node.out.aval.size)
             with ExitStack() as stack:
                 self._put(store, self.values.loops(stack, node.out.aval.shape), fill, dtype)
-        for pieces, runs in _abreast(form.pieces, layout.runs):
+        for pieces, runs in _abreast(form.pieces, layout.runs, nested=self._nests()):
             # A column is left to who has its rows: each of its elements is on a line of its own.
             shape, size = node.out.aval.shape, node.out.aval.size
             elements = sum(prod(piece.extents) for piece in pieces)
@@ -142,9 +142,14 @@ class Steps:
             with ExitStack() as rows:
                 lead = self._counters(rows, pieces[0].extents[: sum(runs)], runs)
                 for piece in pieces:
+                    along = piece.extents[sum(runs) :]
                     with ExitStack() as row:
-                        e = (*lead, *self.values.loops(row, piece.extents[sum(runs) :]))
+                        e = (*lead, *(self.values.loops(row, along) if along else ()))
                         self._put_element(node, piece, e, store, dtype)
+
+    def _nests(self) -> bool:
+        """Whether loops may stand in a loop: they may not where threads share each of them."""
+        return True
 
     def _put_element(
         self, node: Node, piece: Piece, e: Indices, store: Storage, dtype: np.dtype
@@ -397,12 +402,12 @@ class Steps:
 
 
 def _abreast(
-    pieces: Iterable[Piece], runs: Iterable[tuple[int, ...]]
+    pieces: Iterable[Piece], runs: Iterable[tuple[int, ...]], *, nested: bool
 ) -> list[tuple[tuple[Piece, ...], tuple[int, ...]]]:
     """Return the pieces that the same loops lay out, and over how many axes each counter runs.
 
-    Pieces side by side share the loops over their rows, and have one each along these. Those that
-    make short rows are cut into columns, which share all.
+    Pieces side by side share the loops over their rows, and have one each along these, if loops may
+    be nested. Those that make short rows are cut into columns, which share all.
     """
     groups: list[tuple[Any, list[Piece], tuple[int, ...]]] = []
     for piece, run in zip(pieces, runs, strict=True):
@@ -411,16 +416,22 @@ def _abreast(
         lead = (*run[:-1], run[-1] - 1) if run[-1] > 1 else run[:-1]
         rows = lead, piece.extents[:-1], piece.offset[:-1], piece.stride[:-1]
         if groups and groups[-1][0] == rows and prod(piece.extents[:-1]) > 1:
-            groups[-1] = rows, [*groups[-1][1], piece], lead
-        else:
-            groups.append((rows, [piece], run))
+            beside = [*groups[-1][1], piece]
+            if nested or _is_short(beside):
+                groups[-1] = rows, beside, lead if nested else (*lead, 1)
+                continue
+        groups.append((rows, [piece], run))
     return [(tuple(_cut(some)), run) for _, some, run in groups]
 
 
 def _cut(beside: Sequence[Piece]) -> Iterable[Piece]:
     """Return pieces side by side, or their columns where these are few."""
-    few = len(beside) > 1 and sum(p.extents[-1] for p in beside) <= _ROW
+    few = len(beside) > 1 and _is_short(beside)
     return chain.from_iterable(map(_columns, beside)) if few else beside
+
+
+def _is_short(beside: Sequence[Piece]) -> bool:
+    return sum(p.extents[-1] for p in beside) <= _ROW
 
 
 def _columns(piece: Piece) -> Iterable[Piece]:
