@@ -74,9 +74,8 @@ class Limits:
         axis has so many elements, which share one remainder: six neighbours of 128 x 128 x 128 were
         six copies before.
     streams : int
-        Arrays made elsewhere that one fused loop reads at most: more streams than this defeat
-        prefetching and the vectoriser's overlap checks. What the loop makes itself is in registers:
-        49 weights of a bilateral filter were arrays between three kernels.
+        Arrays that one fused loop touches at most: more streams than this defeat prefetching and
+        the vectoriser's overlap checks.
     parallel : int
         Work (see `schedule.work`) below which a kernel runs on the calling thread: a launch on the
         pool costs 3 us while its threads are awake, and 10 to 30 where they have gone to sleep,

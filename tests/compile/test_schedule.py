@@ -57,24 +57,6 @@ def test_an_elementwise_chain_is_one_flat_loop() -> None:
     assert text.count("vm.exp") == 1
 
 
-def test_what_a_loop_makes_is_no_array_that_it_touches() -> None:
-    """Thirty weights of shifts, read by two sums, stay in registers: none is written."""
-    x = RNG.normal(size=(90,)).astype(np.float32)
-
-    def mean(x):
-        weights = [lax.exp(lax.neg(x[k : k + 60])) for k in range(30)]
-        return sum(w * x[k : k + 60] for k, w in enumerate(weights)) / sum(weights)
-
-    executable = compiled(mean, x)
-    text = code(executable)
-    assert loops(text) == 1
-    assert text.count("out0[") == 1
-    assert "out1" not in text
-    parts = np.stack([x[k : k + 60] for k in range(30)]).astype(np.float64)
-    want = np.average(parts, 0, np.exp(-parts))
-    np.testing.assert_allclose(executable.run(x)[0], want, rtol=1e-4, atol=1e-5)
-
-
 def test_an_axis_of_one_is_read_at_zero_whatever_the_indices() -> None:
     """A column gathered by an index array is what its own loop has in a register."""
     x = np.arange(8, dtype=np.uint8).reshape(8, 1)

@@ -151,8 +151,8 @@ class _Fusion:
             return "an input in another shape needs no loop"
         if item.extent != nest.loops[k].extent:
             return f"it runs {nest.loops[k].extent} times, what it reads {item.extent} times"
-        if len(item.streams.union(nest.reads) - item.written) > self.limits.streams:
-            return f"one loop reads {self.limits.streams} arrays at most"
+        if len(item.streams.union(nest.reads)) > self.limits.streams:
+            return f"one loop touches {self.limits.streams} arrays at most"
         if len(item.members) >= self.limits.loop:
             return f"one loop holds {self.limits.loop} statements at most"
         over = self.over.get(nest)
