@@ -55,25 +55,32 @@ NULL = """
     purity/test_rules.py purity/test_ways.py
     surface/test_numpy_methods.py
 """
-_PLACES = [Path(__file__).parent / name for name in NULL.split()]
+#: Modules and folders of the tests of some marks: with ``-m null``, say, nothing else is collected.
+#: What others import takes a minute, and who has a GPU need not have it.
+_PLACES = {
+    mark: [Path(__file__).parent / name for name in names.split()]
+    for mark, names in {
+        "null": NULL,
+        "gpu": "cuda/test_gpu.py",
+        "browser": "report/test_browser.py site/test_site.py",
+    }.items()
+}
 
 
 def _is_null(path):
-    return any(place == path or place in path.parents for place in _PLACES)
-
-
-#: Where the tests that need a GPU are, all of them: who has one need not have what others import.
-_GPU = Path(__file__).parent / "cuda" / "test_gpu.py"
+    return any(place == path or place in path.parents for place in _PLACES["null"])
 
 
 def pytest_ignore_collect(collection_path, config):
-    """With ``-m null``, or ``gpu``, leave out what holds none: some import Numba, others JAX."""
-    if config.option.markexpr == "gpu":
-        return None if collection_path == _GPU or collection_path in _GPU.parents else True
-    above = any(collection_path in place.parents for place in _PLACES)
-    if config.option.markexpr == "null" and not above and not _is_null(collection_path):
-        return True
-    return None
+    """Leave out what holds no test of the mark that is asked for."""
+    asked = _PLACES.get(config.option.markexpr, ())
+    around = any(
+        place == collection_path
+        or place in collection_path.parents
+        or collection_path in place.parents
+        for place in asked
+    )
+    return True if asked and not around else None
 
 
 #: What takes longest, so that no worker is left alone with it at the end.

@@ -65,6 +65,8 @@ class Describer(Protocol):
     """What looking up attributes asks of the resolver."""
 
     guards: Guards
+    #: Classes, by identity, of which it is being asked what others call for their instances.
+    asked: set[int]
 
     def describe(
         self, obj: Any, name: str, holder: str = "", constant: bool = False, bound: Any = None
@@ -492,7 +494,18 @@ def called_for(resolver: Describer, cls: type) -> dict[Any, Value] | None:
     argument that is left out.
     The first takes a node of a tree apart, and makes one; the second makes the defaults of a
     dataclass's fields, whatever can be called: a function, a partial, a class, an object's method.
+    None while that is being asked: a class is met again where what makes it is a method of its own.
     """
+    if id(cls) in resolver.asked:
+        return None
+    resolver.asked.add(id(cls))
+    try:
+        return _called_for(resolver, cls) or None
+    finally:
+        resolver.asked.discard(id(cls))
+
+
+def _called_for(resolver: Describer, cls: type) -> dict[Any, Value]:
     nodes = (*node_functions(cls), static(cls, "tree_flatten"), static(cls, "tree_unflatten"))
     fields = static(cls, "__dataclass_fields__")
     made = (
@@ -514,7 +527,7 @@ def called_for(resolver: Describer, cls: type) -> dict[Any, Value] | None:
             value = resolver.settled(value)
             if value.kind in CHANGING or value.kind == "instance":
                 found["default", place] = value
-    return found or None
+    return found
 
 
 def _called(resolver: Describer, obj: Any) -> Value | None:

@@ -80,6 +80,7 @@ class LiveResolver:
 
     def __init__(self) -> None:
         self.guards = Guards()
+        self.asked: set[int] = set()
         self._functions: dict[int, Function] = {}
         #: What has no body to enter, such as a library's functions, by identity.
         self._closed: dict[int, Any] = {}

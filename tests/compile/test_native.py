@@ -32,7 +32,7 @@ from tests.compilers.compare import Report, both, compare
 
 pytestmark = pytest.mark.cpu
 #: Every so many programs of the corpus are compared here; `python -m tests.compilers` takes all.
-EVERY = 41
+EVERY = 53
 
 
 @pytest.fixture(autouse=True)

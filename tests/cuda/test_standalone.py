@@ -67,10 +67,13 @@ def lowered(name: str):
     return f, low, [*low._traced.consts, *fnarray.tree.leaves(args)]
 
 
-def test_files_run_in_the_simulator() -> None:
+@pytest.mark.parametrize(
+    "names", [SIMULATED[::2], pytest.param(SIMULATED[1::2], marks=pytest.mark.slow)], ids=len
+)
+def test_files_run_in_the_simulator(names: tuple[str, ...]) -> None:
     """Results are the processor's, but for the order of sums and how products are rounded."""
     given, wanted = {}, {}
-    for name in SIMULATED:
+    for name in names:
         f, low, args = lowered(name)
         given[name] = low.as_text("numba-cuda"), [np.ascontiguousarray(bits(a)) for a in args]
         wanted[name] = [bits(x) for x in fnarray.tree.leaves(f(*EVERY_NAME[name][1]))]

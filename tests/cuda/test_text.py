@@ -162,6 +162,7 @@ def test_rows_are_registers(length: int, lanes: int) -> None:
 
 @pytest.mark.cuda
 @needs_linker
+@pytest.mark.slow
 def test_kernels_take_many_arrays() -> None:
     """Text of an older version of PTX may have 4,352 bytes of arguments; newer drivers take 32K."""
     xs = [np.ones(3, np.float32)] * 600

@@ -153,7 +153,7 @@ def same(got: Any, want: Any) -> None:
         np.testing.assert_array_equal(g, w)
 
 
-@settings(max_examples=200, **COMMON)
+@settings(max_examples=100, **COMMON)
 @given(chains())
 def test_chains_give_what_numpy_does(chain: Any) -> None:
     """On arguments, on values made before, on zeros that several updates begin from."""
@@ -168,7 +168,7 @@ def test_chains_give_what_numpy_does(chain: Any) -> None:
     same(f(*map(fnp.asarray, (a, b, c))), want)
 
 
-@settings(max_examples=100, **COMMON)
+@settings(max_examples=50, **COMMON)
 @given(chains(), st.sampled_from(["fori", "scan", "while", "cond"]))
 def test_chains_in_bodies_give_what_numpy_does(chain: Any, kind: str) -> None:
     """Carries are updated in place, twice, and read on the way."""
@@ -220,7 +220,7 @@ def test_chains_hold_for_booleans(chain: Any) -> None:
     same(fnarray.jit(lambda *a: updated(steps, a))(*arrays), by_numpy(steps, arrays))
 
 
-@settings(max_examples=40, **COMMON)
+@settings(max_examples=20, **COMMON)
 @given(chains(ways=("set", "add", "multiply")))
 def test_gradients_are_those_of_jax(chain: Any) -> None:
     """Transposed updates are slices and updates."""
@@ -236,7 +236,7 @@ def test_gradients_are_those_of_jax(chain: Any) -> None:
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=60, **COMMON)
+@settings(max_examples=30, **COMMON)
 @given(chains(), st.sampled_from([(0, 10**6), (10**6, 0)]))
 def test_chains_hold_in_many_kernels_and_chunks(chain: Any, limits: tuple[int, int]) -> None:
     """One statement a kernel, every loop in chunks: what is overwritten comes from elsewhere."""

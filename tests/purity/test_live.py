@@ -380,3 +380,22 @@ def test_nothing_of_the_users_runs(name, how, tmp_path):
     exec(compile(EVIL, path, "exec"), space)
     APPLIED[how](space[name]())(jnp.float32(2.0))
     assert space["asked"] == []
+
+
+class _Pair:
+    """A node whose maker is a method of its own class, bound to it."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    @classmethod
+    def made(cls, _, children):
+        return cls(*children)
+
+
+fnarray.tree_util.register_pytree_node(_Pair, lambda p: ((p.a, p.b), None), _Pair.made)
+
+
+def test_what_makes_a_node_may_be_a_method_of_its_class():
+    """To ask what makes it leads back to the class: it is asked once."""
+    check(lambda x: _Pair(x, x).a)
