@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 import fnarray
@@ -10,6 +12,12 @@ from fnarray import lax
 from fnarray.errors import UnexpectedTracerError
 
 KEPT = []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _all_objects():
+    """Whoever holds a tracer is looked for among all objects (tests/conftest.py freezes some)."""
+    gc.unfreeze()
 
 
 def in_a_list(x):
