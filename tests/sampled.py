@@ -1,4 +1,4 @@
-"""Of which families of cases the suite runs a part, so that it ends within 25 minutes on two cores.
+"""Of which families of cases the suite runs a part: it is to end within 25 minutes on two cores.
 
 Cases of one function here show one law, and each costs a compilation (ours, the oracle's) or an
 interpreted program. The default run takes about one of so many; the others are marked `slow`, and
