@@ -21,25 +21,7 @@ def _product(a, b, out, m, k, n, left, right):
 
 
 def _row_by_row(a, b, out, m, k, n, left, right):
-    for i in range(m):
-        row = out[i * n : (i + 1) * n]
-        row[:] = 0
-        for j in range(k):
-            scale = a[u(i * k + j)]
-            terms = b[j * n : (j + 1) * n]
-            for c in range(n):
-                row[c] += scale * terms[c]
-
-
-def _row_by_row_of_bools(a, b, out, m, k, n, left, right):
-    for i in range(m):
-        row = out[i * n : (i + 1) * n]
-        row[:] = False
-        for j in range(k):
-            if a[u(i * k + j)]:
-                terms = b[j * n : (j + 1) * n]
-                for c in range(n):
-                    row[c] |= terms[c]
+    block(a, b, out, m, k, n, left, right, 0, max(m, n))
 
 
 def product(a, b, out, m, k, n, left, right):
@@ -55,7 +37,7 @@ def _matrix(x, rows, columns, turned):
     return x.reshape(columns, rows).T if turned else x.reshape(rows, columns)
 
 
-tell("product", product, (_product, _row_by_row, _row_by_row_of_bools))
+tell("product", product, (_product, _row_by_row, _row_by_row))
 
 
 def _block(a, b, out, m, k, n, left, right, low, high):

@@ -106,19 +106,14 @@ def inline_calls(graph: Graph, around: Stack = ()) -> Block:
 _POWER = "vm.pow({0}, {1})"
 
 
-#: Exponents that have a function of their own (``kernels/vmath/roots.py``).
-_EXPONENTS = frozenset((-3, -2.5, -2, -1.5, -1, -0.5, 0.5, 1.5, 2.5, 3, 4))
-
-
 def _power_of(number: float) -> Map | None:
     """Return the text of a power that takes no logarithm, if the exponent is such a number."""
     if number == 2:
         return Map("({0} * {0})", 1)
-    if number not in _EXPONENTS:
-        return None
-    above, below = abs(number).as_integer_ratio()
-    name = f"pow_{'m' * (number < 0)}{above}{'_2' * (below == 2)}"
-    return Map(f"vm.{name}({{0}})", 4 if number in (3, 4) else 10)
+    from fnarray_kernels.vmath.roots import BY_EXPONENT  # which few programs need
+
+    name = BY_EXPONENT.get(number)
+    return Map(f"vm.{name}({{0}})", 4 if number in (3, 4) else 10) if name is not None else None
 
 
 def fold_constants(block: Block) -> Block:
