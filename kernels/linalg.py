@@ -13,7 +13,7 @@ import numpy as np
 from fnarray_kernels.registry import compiled, outside
 from fnarray_kernels.scalar import u
 
-#: Rows of which sums are taken at a time.
+#: Rows of which sums are taken, or that are solved for, at a time.
 _BLOCK = 64
 
 #: Outside of loops these are object code of their own: LLVM took 90 to 350 ms to put one into each
@@ -97,14 +97,30 @@ def triangular_solve(a, b, out, batch, n, k, left, lower, transposed, conjugated
     # X op(A) = B is op(A)^T X^T = B^T: strides change places.
     turned = transposed == left
     row, column = (1, n) if turned else (n, 1)
-    down, across = (k, 1) if left else (1, n)
-    for e in range(batch * n * k):
-        out[u(e)] = b[u(e)]
-    for s in range(batch):
-        _substitute(
-            a, s * n * n, row, column, out, s * n * k, down, across, n, k,
-            lower != turned, conjugated, unit,
-        )  # fmt: skip
+    some = np.empty(n * _BLOCK, out.dtype)
+    if left:
+        for e in range(batch * n * k):
+            out[u(e)] = b[u(e)]
+        for s in range(batch):
+            _substitute(
+                a, s * n * n, row, column, out, s * n * k, k, 1, n, k,
+                lower != turned, conjugated, unit,
+            )  # fmt: skip
+    else:  # some rows at a time, turned round, so that what is done to each of them is vectors
+        for s in range(batch):
+            for first in range(0, k, _BLOCK):
+                count = min(_BLOCK, k - first)
+                at = (s * k + first) * n
+                for c in range(count):
+                    for i in range(n):
+                        some[u(i * count + c)] = b[u(at + c * n + i)]
+                _substitute(
+                    a, s * n * n, row, column, some, 0, count, 1, n, count,
+                    lower != turned, conjugated, unit,
+                )  # fmt: skip
+                for c in range(count):
+                    for i in range(n):
+                        out[u(at + c * n + i)] = some[u(i * count + c)]
 
 
 @compiled

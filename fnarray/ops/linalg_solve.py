@@ -27,6 +27,7 @@ from .kit.matrix import (
     lapack,
     lu_flops,
     native,
+    order_of_system,
     per_matrix,
     shift,
     stacks,
@@ -100,7 +101,7 @@ def _triangular_call(ins: Any, outs: Any, **params: Any) -> Library:
     k = b.shape[-1] if params["left_side"] else b.shape[-2]
     names = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
     statics = (count(a.shape[:-2]), n, k, *(bool(params[name]) for name in names))
-    return native("triangular_solve", max(n, k), statics, n * n * k)
+    return native("triangular_solve", order_of_system(n, k), statics, n * n * k)
 
 
 def _triangle(x: Any, lower: bool, unit: bool) -> Any:
@@ -239,7 +240,7 @@ def _linear_call(ins: Any, outs: Any) -> Library:
     a, b = ins
     n, k = b.shape[-2:]
     statics = (count(a.shape[:-2]), n, k)
-    return native("linear_solve", max(n, k), statics, lu_flops(n, n) + 2 * n * n * k)
+    return native("linear_solve", order_of_system(n, k), statics, lu_flops(n, n) + 2 * n * n * k)
 
 
 def _linear_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
@@ -342,7 +343,7 @@ def _factored_call(ins: Any, outs: Any, *, transpose_a: bool, conjugate_a: bool)
     n, k = ins[3].shape[-2:]
 
     statics = (count(ins[3].shape[:-2]), n, k, transpose_a, conjugate_a)
-    return native("factored_solve", max(n, k), statics, 2 * n * n * k)
+    return native("factored_solve", order_of_system(n, k), statics, 2 * n * n * k)
 
 
 def _factored_jvp(primals: Any, tangents: Tangents, **flags: bool) -> tuple[Any, Any]:

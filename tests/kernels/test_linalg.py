@@ -70,3 +70,34 @@ def test_orthogonal_factors_of_long_matrices(shape, dtype):
     eps = np.finfo(dtype).eps
     np.testing.assert_allclose(q.conj().T @ q, np.eye(q.shape[1]), atol=6 * eps)
     np.testing.assert_allclose(q @ r, x, atol=4 * eps * np.linalg.norm(x, axis=0).max())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_few_equations_for_many_right_hand_sides(dtype):
+    """They are the kernel's, in loops too: left and right, more of them than a block has."""
+    a, b = RNG.standard_normal((2, 3, 3)), RNG.standard_normal((2, 3, 150))
+    a, b = (x + 1j * x[::-1] if dtype[0] == "c" else x for x in (a + 4 * np.eye(3), b))
+    a, b = a.astype(dtype), b.astype(dtype)
+    flags = {"lower": True, "transpose_a": True}
+
+    def solved(a, b):
+        left = lax.linalg.triangular_solve(a, b, left_side=True, **flags)
+        right = lax.linalg.triangular_solve(a, b.mT, **flags)
+        return left, right, jnp.linalg.solve(a, b)
+
+    found = fnarray.jit(lambda a, b: (solved(a, b), lax.map(lambda x: solved(*x), (a, b))))
+    assert "(host)" not in found.lower(a, b).as_text()
+    low = np.tril(a).mT
+    wants = np.linalg.solve(low, b), np.linalg.solve(low.mT, b).mT, np.linalg.solve(a, b)
+    for got, want in zip([*found(a, b)[0], *found(a, b)[1]], wants * 2, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_long_matrix_of_few_numbers_is_decomposed_in_a_kernel():
+    """By LAPACK, as a square one of as many numbers is: from Python it took twice the time."""
+    x = RNG.standard_normal((150, 6)).astype(np.float32)
+    svd = fnarray.jit(lambda x: jnp.linalg.svd(x, full_matrices=False))
+    assert "(host)" not in svd.lower(x).as_text()
+    u, s, vh = map(np.asarray, svd(x))
+    np.testing.assert_allclose(u * s @ vh, x, atol=1e-5)
+    np.testing.assert_allclose(s, np.linalg.svd(x, compute_uv=False), rtol=1e-5)
