@@ -61,16 +61,15 @@ def div(a, b):
     return make((u if zero else along) * scale, (v if zero else across) * scale)
 
 
-@compiled
+@straight
 def _reciprocal(z):
+    """One over a number, by Smith's method."""
     one = type(z.real)(1)
-    if np.abs(z.imag) <= np.abs(z.real):
-        ratio = z.imag / z.real
-        scale = one / (z.real + z.imag * ratio)
-        return make(scale, -ratio * scale)
-    ratio = z.real / z.imag
-    scale = one / (z.real * ratio + z.imag)
-    return make(ratio * scale, -scale)
+    wide = np.abs(z.imag) <= np.abs(z.real)
+    p, q = (z.real, z.imag) if wide else (z.imag, z.real)
+    ratio = q / p
+    scale = one / (p + q * ratio)
+    return make(scale if wide else ratio * scale, -ratio * scale if wide else -scale)
 
 
 @straight
@@ -134,37 +133,28 @@ def _part(a, b):
 # --- powers, exponentials, logarithms -----------------------------------------------------------
 
 
-@compiled
+@straight
 def _root(z):
+    """Root in double precision; the real part of what has two is not negative."""
     a, b = z.real, z.imag
-    if a == 0.0 and b == 0.0:
-        return make(np.abs(b), b)
-    if np.abs(b) == np.inf:
-        return make(np.abs(b), b)
-    if a != a:
-        return make(a, a)
-    if np.abs(a) == np.inf:
-        if a < 0.0:
-            return make(np.abs(b - b), np.copysign(a, b))
-        return make(a, np.copysign(b - b, b))
-    shrunk = np.abs(a) >= 1e307 or np.abs(b) >= 1e307
-    if shrunk:
-        a *= 0.25
-        b *= 0.25
-    t = np.sqrt((np.abs(a) + vm.hypot(a, b)) * 0.5)
-    other = np.abs(b) / (2.0 * t)
-    re = t if a >= 0 else other
-    im = np.copysign(other if a >= 0 else t, b)
-    return make(re * 2.0, im * 2.0) if shrunk else make(re, im)
+    x, y = np.abs(a), np.abs(b)
+    large = (x >= 1e307) | (y >= 1e307)
+    by = 0.25 if large else 1.0
+    t = np.sqrt((x * by + vm.hypot(x * by, y * by)) * 0.5)
+    other = y * by / (1.0 if t == 0.0 else 2.0 * t)
+    back = 2.0 if large else 1.0
+    re, im = (t, other) if a >= 0.0 else (other, t)
+    infinite = y == np.inf
+    return make(y if infinite else re * back, b if infinite else np.copysign(im * back, b))
 
 
-@compiled
+@straight
 def sqrt(z):
     """Principal square root."""
     return type(z)(_root(np.complex128(z)))
 
 
-@compiled
+@straight
 def rsqrt(z):
     """``1 / sqrt(z)``."""
     return type(z)(_reciprocal(_root(np.complex128(z))))
@@ -205,8 +195,9 @@ def expm1(z):
     return type(z)(make(re, vm.exp(w.real) * vm.sin(w.imag) if w.imag != 0 else w.imag))
 
 
-@compiled
+@straight
 def _log(z):
+    """Logarithm in double precision."""
     size = vm.hypot(z.real, z.imag)
     near = vm.log1p((z.real - 1.0) * (z.real + 1.0) + z.imag * z.imag) * 0.5
     far = vm.log(size)
@@ -240,19 +231,20 @@ def logistic(z):
     return type(z)(_reciprocal(make(1.0 + e.real, e.imag)))
 
 
-@compiled
+@straight
 def pow(a, b):
     """Principal power."""
     x, y = np.complex128(a), np.complex128(b)
-    if y.real == 0 and y.imag == 0:
-        return type(a)(make(1.0, 0.0))
-    if y.real == 2 and y.imag == 0:
-        return a * a
-    if x.real == 0 and x.imag == 0:
-        if y.real > 0 and y.imag == 0:
-            return type(a)(make(0.0, 0.0))
-        return type(a)(make(np.nan, np.nan))
-    return type(a)(exp(y * _log(x)))
+    power = exp(y * _log(x))
+    alone = y.imag == 0
+    zero = (x.real == 0) & (x.imag == 0)
+    of_zero = 0.0 if (y.real > 0) & alone else np.nan
+    re, im = of_zero if zero else power.real, of_zero if zero else power.imag
+    square = a * a
+    squared = alone & (y.real == 2)
+    one = alone & (y.real == 0)
+    result = type(a)(make(1.0 if one else re, 0.0 if one else im))
+    return make(square.real if squared else result.real, square.imag if squared else result.imag)
 
 
 @compiled
@@ -278,13 +270,13 @@ def ipow(z, n):
 # --- trigonometry -------------------------------------------------------------------------------
 
 
-@compiled
+@straight
 def _turned(z):
     """``i z``."""
     return make(-z.imag, z.real)
 
 
-@compiled
+@straight
 def _turned_back(z):
     """``-i z``."""
     return make(z.imag, -z.real)
@@ -302,7 +294,7 @@ def cos(z):
     return cosh(_turned(z))
 
 
-@compiled
+@straight
 def tan(z):
     """Tangent."""
     return _turned_back(tanh(_turned(z)))
@@ -332,21 +324,20 @@ def cosh(z):
     return make(_part(c, vm.cosh(x)), _part(s, vm.sinh(x)))
 
 
-@compiled
+@straight
 def _tanh(x, y):
-    if np.abs(x) == np.inf:
-        im = 0.0 if np.abs(y) == np.inf else np.copysign(0.0, vm.sin(2.0 * y))
-        return make(np.copysign(1.0, x), im)
-    if x == 0:
-        return make(x, vm.tan(y))
-    if y == 0:
-        return make(vm.tanh(x), y)
+    """Hyperbolic tangent of two parts in double precision."""
     tx, ty, cx = vm.tanh(x), vm.tan(y), 1.0 / vm.cosh(x)
     under = 1.0 + tx * ty * (tx * ty)
-    return make(tx * (1.0 + ty * ty) / under, ty / under * cx * cx)
+    re, im = tx * (1.0 + ty * ty) / under, ty / under * cx * cx
+    # A part that is 0 along an axis is so where the other one is no number.
+    re, im = x if x == 0 else re, y if y == 0 else im
+    infinite = np.abs(x) == np.inf
+    end = 0.0 if np.abs(y) == np.inf else np.copysign(0.0, ty)
+    return make(np.copysign(1.0, x) if infinite else re, end if infinite else im)
 
 
-@compiled
+@straight
 def tanh(z):
     """Hyperbolic tangent."""
     return type(z)(_tanh(np.float64(z.real), np.float64(z.imag)))
