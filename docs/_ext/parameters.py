@@ -14,15 +14,26 @@ _SECTION = re.compile(r"^\[(.+)\]$", re.MULTILINE)
 _HEADS = re.compile(r"^(\w+(?: \w+)?)\n---+\n", re.MULTILINE)
 _ORDER = ("Parameters", "Returns", "Yields", "Raises")
 _ENTRY = re.compile(r"^(\w+)(.*\n(?:[ ]{4}.*\n)*)", re.MULTILINE)
+#: A row of a docstring: names, ``: type``, text.
+_ROW = re.compile(r"^(\S[^:\n]*)(.*)\n((?:[ ]{4}.*\n|\n(?=[ ]{4}))*)", re.MULTILINE)
+#: What the tables say of one operand or two, as it is of one.
+_OF_ONE = (
+    (re.compile(r"; where there are two[^.]*\."), "."),
+    (re.compile(r", broadcast where there are several"), ""),
+    (re.compile(r"operands' (shape and dtype), which are the same:[^.]*"), r"operand's \1"),
+    (re.compile(r"operands' shape"), "operand's shape"),
+    (re.compile(r"their promoted\s+dtype"), "its dtype"),
+)  # fmt: skip
 
 
 @cache
 def _table() -> dict[str, dict[str, str]]:
     _, *parts = _SECTION.split(TABLE.read_text(encoding="utf-8") + "\n")
-    return {
-        scope: {m[1]: m[2] for m in _ENTRY.finditer(text)}
-        for scope, text in zip(parts[::2], parts[1::2], strict=True)
-    }
+    found: dict[str, dict[str, str]] = {}
+    for scopes, text in zip(parts[::2], parts[1::2], strict=True):
+        for scope in results.spelled(scopes):
+            found.setdefault(scope, {}).update((m[1], m[2]) for m in _ENTRY.finditer(text))
+    return found
 
 
 def names(name: Name) -> list[str]:
@@ -35,22 +46,32 @@ def names(name: Name) -> list[str]:
     return [stars.get(p.kind, "") + p.name for p in found if not p.name.startswith("_")]
 
 
-def undescribed(name: Name) -> list[str]:
-    """Return the parameters that a function's docstring does not describe."""
+def rows(name: Name) -> list[tuple[list[str], str, str]]:
+    """Return what a docstring has of parameters: names, a type, a text, which may be empty."""
     own = _HEADS.split(name.doc)
     text = own[own.index("Parameters") + 1] if "Parameters" in own else ""
-    rows = re.findall(r"^(\S[^:\n]*)", text, re.MULTILINE)
-    described = {word.strip("*`") for row in rows for word in re.split(r",\s*", row.strip())}
-    return [p for p in names(name) if p.strip("*") not in described]
+    return [(re.split(r",\s*", m[1].strip()), m[2], m[3]) for m in _ROW.finditer(f"{text}\n")]
+
+
+def undescribed(name: Name) -> list[str]:
+    """Return the parameters that a function's docstring does not mention."""
+    mentioned = {word.strip("*`") for words, _, _ in rows(name) for word in words}
+    return [p for p in names(name) if p.strip("*") not in mentioned]
+
+
+def bare(name: Name) -> list[str]:
+    """Return the parameters of which a docstring says a type and no more."""
+    return [word for words, _, text in rows(name) if not text.strip() for word in words]
 
 
 def sources(name: Name) -> list[tuple[str, str | None, str]]:
     """Return each parameter that is not described, the narrowest scope that is, and its key."""
-    if name.kind != "function" or not name.ours:
+    if name.kind not in ("function", "class") or not name.ours:
         return []
     parts = name.full.split(".")
     scopes = [".".join(parts[:k]) for k in range(len(parts), 0, -1)]
-    shown = ((p, p.strip("*")) for p in undescribed(name))
+    asked = [*(undescribed(name) if name.kind == "function" else ()), *bare(name)]
+    shown = ((p, p.strip("*`")) for p in asked)
     return [
         (p, next((s for s in scopes if key in _table().get(s, {})), None), key) for p, key in shown
     ]
@@ -61,15 +82,54 @@ def described(name: Name) -> str:
     prose, *parts = _HEADS.split(name.doc)
     own = dict(zip(parts[::2], parts[1::2], strict=True))
     if more := section(name):
-        own["Parameters"] = f"{own.get('Parameters', '').rstrip()}\n{more}".lstrip()
+        own["Parameters"] = more
     found = {head: f"{head}\n{'-' * len(head)}\n{text}" for head, text in own.items()}
     told = {"Returns": results.section(name, "returns")}
     told |= {"Raises": results.section(name, "raises")}
     prose += "\n\nIt has no errors of its own." if results.no_errors(name) else ""
+    told = {head: _of_its_operands(name, text) for head, text in told.items()}
     whole = {key: found.get(key) or told.get(key, "") for key in (*_ORDER, *found)}
     return "\n\n".join(text.strip() for text in (prose, *whole.values()) if text.strip())
 
 
 def section(name: Name) -> str:
-    """Return the entries of parameters that are described in the table."""
-    return "".join(f"{shown}{_table()[scope][key]}" for shown, scope, key in sources(name) if scope)
+    """Return the parameters in order: as the docstring has them, completed from the table."""
+    known = {shown: _table()[scope][key] for shown, scope, key in sources(name) if scope}
+    entries: list[tuple[str, str]] = []
+    told = set()
+    for words, kind, text in rows(name):
+        if text.strip() or not all(word in known for word in words):
+            entries.append((words[0], f"{', '.join(words)}{' ' * bool(kind)}{kind}\n{text}"))
+            continue
+        told.update(words)
+        for word in words:
+            said = known[word].partition("\n")[2]
+            entries.append((word, f"{word}{' ' * bool(kind)}{kind}\n{said}"))
+    entries += [
+        (shown, f"{shown}{_of_its_operands(name, entry)}")
+        for shown, entry in known.items()
+        if shown not in told
+    ]
+    order = {shown.strip("*"): place for place, shown in enumerate(names(name))}
+    entries.sort(key=lambda entry: order.get(entry[0].strip("*`"), len(order)))
+    return "".join(text for _, text in entries)
+
+
+def _of_its_operands(name: Name, text: str) -> str:
+    """Return what a table says of functions with an operand or two, as it is of this one."""
+    if name.kind != "function" or _count(name) != 1:
+        return text
+    for pattern, spelled in _OF_ONE:
+        text = pattern.sub(spelled, text)
+    return text
+
+
+def _count(name: Name) -> int:
+    """Return how many arguments a function must be given at least; 0 for any number of them."""
+    try:
+        found = inspect.signature(name.value).parameters.values()
+    except (TypeError, ValueError):
+        return 0
+    if any(p.kind is p.VAR_POSITIONAL for p in found):
+        return 0
+    return sum(p.default is p.empty and p.kind < p.KEYWORD_ONLY for p in found)
