@@ -16,6 +16,8 @@ _ORDER = ("Parameters", "Returns", "Yields", "Raises")
 _ENTRY = re.compile(r"^(\w+)(.*\n(?:[ ]{4}.*\n)*)", re.MULTILINE)
 #: A row of a docstring: names, ``: type``, text.
 _ROW = re.compile(r"^(\S[^:\n]*)(.*)\n((?:[ ]{4}.*\n|\n(?=[ ]{4}))*)", re.MULTILINE)
+#: Names of operands that broadcast against others.
+_OPERANDS = {"x", "y", "z", "x1", "x2", "a", "b", "c", "n", "k", "p", "q", "v"}
 #: What the tables say of one operand or two, as it is of one.
 _OF_ONE = (
     (re.compile(r"; where there are two[^.]*\."), "."),
@@ -103,7 +105,7 @@ def section(name: Name) -> str:
             continue
         told.update(words)
         for word in words:
-            said = known[word].partition("\n")[2]
+            said = _of_its_operands(name, known[word].partition("\n")[2])
             entries.append((word, f"{word}{' ' * bool(kind)}{kind}\n{said}"))
     entries += [
         (shown, f"{shown}{_of_its_operands(name, entry)}")
@@ -117,19 +119,13 @@ def section(name: Name) -> str:
 
 def _of_its_operands(name: Name, text: str) -> str:
     """Return what a table says of functions with an operand or two, as it is of this one."""
-    if name.kind != "function" or _count(name) != 1:
+    if name.kind != "function" or _has_several(name):
         return text
     for pattern, spelled in _OF_ONE:
         text = pattern.sub(spelled, text)
     return text
 
 
-def _count(name: Name) -> int:
-    """Return how many arguments a function must be given at least; 0 for any number of them."""
-    try:
-        found = inspect.signature(name.value).parameters.values()
-    except (TypeError, ValueError):
-        return 0
-    if any(p.kind is p.VAR_POSITIONAL for p in found):
-        return 0
-    return sum(p.default is p.empty and p.kind < p.KEYWORD_ONLY for p in found)
+def _has_several(name: Name) -> bool:
+    shown = names(name)
+    return len(_OPERANDS.intersection(shown)) > 1 or any(p[:1] == "*" != p[1:2] for p in shown)
