@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from enum import EnumType
 from functools import cache
 
 import results
@@ -17,7 +18,7 @@ _ENTRY = re.compile(r"^(\w+)(.*\n(?:[ ]{4}.*\n)*)", re.MULTILINE)
 #: A row of a docstring: names, ``: type``, text.
 _ROW = re.compile(r"^(\S[^:\n]*)(.*)\n((?:[ ]{4}.*\n|\n(?=[ ]{4}))*)", re.MULTILINE)
 #: Names of operands that broadcast against others.
-_OPERANDS = {"x", "y", "z", "x1", "x2", "a", "b", "c", "n", "k", "p", "q", "v"}
+_OPERANDS = {*"xyzabchkmnpqvN", "x1", "x2", "lmbda"}
 #: What the tables say of one operand or two, as it is of one.
 _OF_ONE = (
     (re.compile(r"; where there are two[^.]*\."), "."),
@@ -34,12 +35,17 @@ def _table() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for scopes, text in zip(parts[::2], parts[1::2], strict=True):
         for scope in results.spelled(scopes):
-            found.setdefault(scope, {}).update((m[1], m[2]) for m in _ENTRY.finditer(text))
+            said = {m[1]: m[2] for m in _ENTRY.finditer(text)}
+            twice = said.keys() & found.setdefault(scope, {}).keys()
+            assert not twice, f"{scope}: {twice} told twice"
+            found[scope] |= said
     return found
 
 
 def names(name: Name) -> list[str]:
-    """Return the parameters of a function as they are shown."""
+    """Return the parameters of a function as they are shown; of an enumeration none."""
+    if isinstance(name.value, EnumType):
+        return []
     try:
         found = inspect.signature(name.value).parameters.values()
     except (TypeError, ValueError):
@@ -56,8 +62,15 @@ def rows(name: Name) -> list[tuple[list[str], str, str]]:
 
 
 def undescribed(name: Name) -> list[str]:
-    """Return the parameters that a function's docstring does not mention."""
+    """Return the parameters that a function's docstring does not have a row of.
+
+    A class describes them where it likes, such as among its attributes, or accepts them all.
+    """
     mentioned = {word.strip("*`") for words, _, _ in rows(name) for word in words}
+    if name.kind == "class":
+        if "accepted, and not used" in name.doc:
+            return []
+        mentioned = set(re.findall(r"\w+", name.doc))
     return [p for p in names(name) if p.strip("*") not in mentioned]
 
 
@@ -72,10 +85,12 @@ def sources(name: Name) -> list[tuple[str, str | None, str]]:
         return []
     parts = name.full.split(".")
     scopes = [".".join(parts[:k]) for k in range(len(parts), 0, -1)]
-    asked = [*(undescribed(name) if name.kind == "function" else ()), *bare(name)]
-    shown = ((p, p.strip("*`")) for p in asked)
+    fields = undescribed(name)  # of a class: they mean what they mean there
+    shown = ((p, p.strip("*`")) for p in (*fields, *bare(name)))
     return [
-        (p, next((s for s in scopes if key in _table().get(s, {})), None), key) for p, key in shown
+        (p, next((s for s in around if key in _table().get(s, {})), None), key)
+        for p, key in shown
+        for around in [scopes[:1] if name.kind == "class" and p in fields else scopes]
     ]
 
 

@@ -49,7 +49,7 @@ def _rows(text):
     return own[own.index("Parameters") + 1].strip() + "\n" if "Parameters" in own else ""
 
 
-def test_functions_say_what_their_parameters_are():
+def test_functions_and_classes_say_what_their_parameters_are():
     """Each, in the order of the signature; the table has what a docstring leaves out."""
     asked = [key for n in surfaces.every_name() for key in parameters.sources(n)]
     assert [key for key in asked if key[1] is None] == []
@@ -62,6 +62,7 @@ def test_functions_say_what_their_parameters_are():
     }
     assert {full: bare for full, bare in shown.items() if bare} == {}
     assert "\nx : array_like\n    The operand.\n" in told["fnarray.numpy.tanh"]
+    assert "\nkey : hashable\n    The key in the dictionary" in told["fnarray.tree_util.DictKey"]
     assert "Of the operand's shape; of its dtype made floating." in told["fnarray.numpy.tanh"]
     assert "Of the operands' shape, broadcast where" in told["fnarray.numpy.hypot"]
 
