@@ -47,19 +47,37 @@ def assumed(module: str) -> str:
 
 
 @cache
-def _by_value() -> dict[int, tuple[str, str]]:
+def _by_value() -> dict[int, tuple[Name, str]]:
     return {
-        id(name.value): (name.module, blocks(name.module)[name.name])
+        id(name.value): (name, blocks(name.module)[name.name])
         for name in surfaces.every_name()
         if name.kind != "data" and name.name in blocks(name.module)
     }
 
 
 def found(name: Name) -> tuple[str, str] | None:
-    """Return a name's block with its module, or that of another name of the same value."""
+    """Return a name's block with its module, or that of another name of the same value.
+
+    A function that goes by two names in a module is called by the one whose page it is.
+    """
     if block := blocks(name.module).get(name.name):
         return name.module, block
-    return None if ">>>" in name.doc else _by_value().get(id(name.value))
+    other, block = (None, "") if ">>>" in name.doc else _by_value().get(id(name.value), (None, ""))
+    if other is None:
+        return None
+    if other.module == name.module:
+        block = re.sub(rf"(?<=\.){other.name}(?=\()", name.name, block)
+    return other.module, block
+
+
+def respelled() -> list[tuple[Name, str]]:
+    """Return the names whose example is that of another name of their module, and the example."""
+    return [
+        (name, shown[1])
+        for name in surfaces.every_name()
+        if name.kind == "function" and name.name not in blocks(name.module)
+        if (shown := found(name)) and shown[0] == name.module
+    ]
 
 
 @cache

@@ -25,13 +25,13 @@ def table() -> dict[str, dict[str, Rows]]:
         said: dict[str, Rows] = {}
         for word, kind, body in _ENTRY.findall(text):
             said.setdefault(word, []).append((kind, body))
-        for scope in _spelled(scopes):
+        for scope in spelled(scopes):
             assert not said.keys() & found.setdefault(scope, {}).keys(), f"{scope} is told twice"
             found[scope] |= said
     return found
 
 
-def _spelled(scopes: str) -> list[str]:
+def spelled(scopes: str) -> list[str]:
     """Return the scopes of a heading: some, or ``module: name name`` for names of a module."""
     module, colon, names = scopes.partition(":")
     return [f"{module}.{name}" for name in names.split()] if colon else scopes.split()

@@ -79,15 +79,23 @@ class Name:
 
     @property
     def place(self) -> tuple[str, int] | None:
-        """File and line where it is written; None for what is not a piece of our source."""
+        """File and line where it is written: its definition, or where the name is given to it."""
         value = getattr(self.value, "call", self.value)
         try:
             value = inspect.unwrap(value) if callable(value) else value
             path = Path(inspect.getsourcefile(value) or "")
         except (TypeError, ValueError):
-            return None
+            path = Path()
         line = _line(value, path) if path.is_relative_to(ROOT) else None
-        return (str(path.relative_to(ROOT)), line) if line is not None else None
+        if line is None:
+            own = type(self.value)  # of what a module makes when it is asked for
+            places = (
+                (self.home, self.name),
+                (self.module, self.name),
+                (own.__module__, own.__name__),
+            )
+            return next(filter(None, (assigned(*place) for place in places)), None)
+        return str(path.relative_to(ROOT)), line
 
 
 def _line(value: Any, path: Path) -> int | None:
@@ -118,8 +126,43 @@ def _classes(path: Path) -> dict[str, int]:
                 inside = f"{around}{child.name}.<locals>."
             enter(child, inside)
 
-    enter(ast.parse(path.read_text(encoding="utf-8")), "")
+    enter(_parsed(path), "")
     return found
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def assigned(module: str, name: str) -> tuple[str, int] | None:
+    """Return file and line of the statement that gives a name its value, through imports."""
+    path = Path(import_module(module).__file__ or "")
+    if path.suffix != ".py" or not path.is_relative_to(ROOT):
+        return None
+    for node in _parsed(path).body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            for alias in node.names:
+                if name == (alias.asname or alias.name):
+                    below = resolve_name("." * node.level + (node.module or ""), _package(module))
+                    return assigned(below, alias.name)
+        elif name in _given(node):
+            return str(path.relative_to(ROOT)), node.lineno
+    return None
+
+
+def _package(module: str) -> str:
+    return import_module(module).__package__ or module
+
+
+def _given(node: ast.stmt) -> set[str]:
+    """Return the names that a statement defines, those of a block's statements among them."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    return {
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
 
 
 @cache

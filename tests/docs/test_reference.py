@@ -39,17 +39,32 @@ def test_every_public_name_is_on_a_page(pages):
     entry = re.compile(r"^\.\. py:\w+:: (\w+).*\n   :module: ([\w.]+)$", re.MULTILINE)
     written = [f"{m[2]}.{m[1]}" for text in pages.values() for m in entry.finditer(text)]
     assert sorted(written) == sorted(name.full for name in surfaces.every_name())
+    assert [name.full for name in surfaces.every_name() if name.place is None] == []
     assert "Source: ``fnarray/numpy/_reductions.py``" in pages["fnarray.numpy.reductions"]
 
 
-def test_functions_say_what_their_parameters_are():
-    """Every one of them; what a docstring leaves out is in the table, after what it has."""
+def _rows(text):
+    """Return the parameters' section of what a page says."""
+    own = parameters._HEADS.split(f"{text}\n")
+    return own[own.index("Parameters") + 1].strip() + "\n" if "Parameters" in own else ""
+
+
+def test_functions_and_classes_say_what_their_parameters_are():
+    """Each, in the order of the signature; the table has what a docstring leaves out."""
     asked = [key for n in surfaces.every_name() for key in parameters.sources(n)]
     assert [key for key in asked if key[1] is None] == []
     told = {n.full: parameters.described(n) for n in surfaces.every_name()}
     assert "\nParameters\n----------\na : array_like\n" in told["fnarray.numpy.median"]
     rows = re.findall(r"^(\w+) : ", told["fnarray.numpy.argsort"], re.MULTILINE)
-    assert rows == ["stable", "dtype", "a", "axis", "kind", "order", "descending"]
+    assert rows == ["a", "axis", "kind", "order", "stable", "descending", "dtype"]
+    shown = {
+        full: re.findall(r"^\S.*\n(?![ ]{4})", _rows(text), re.M) for full, text in told.items()
+    }
+    assert {full: bare for full, bare in shown.items() if bare} == {}
+    assert "\nx : array_like\n    The operand.\n" in told["fnarray.numpy.tanh"]
+    assert "\nkey : hashable\n    The key in the dictionary" in told["fnarray.tree_util.DictKey"]
+    assert "Of the operand's shape; of its dtype made floating." in told["fnarray.numpy.tanh"]
+    assert "Of the operands' shape, broadcast where" in told["fnarray.numpy.hypot"]
 
 
 def test_the_table_of_parameters_has_what_is_used():

@@ -88,6 +88,16 @@ def test_examples_give_what_they_say(module):
             assert run(f"{block}\n", dict(assumed), f"{module}.{name}") == 0
 
 
+def test_functions_of_two_names_are_called_by_each():
+    """The example on a function's page calls it as the page does, and gives what it says."""
+    found = prompts.respelled()
+    assert "jnp.radians(" in {name.full: block for name, block in found}["fnarray.numpy.radians"]
+    with fnarray.numpy.printoptions():
+        for name, block in found:
+            space = {}
+            assert run(f"{prompts.assumed(name.module)}{block}\n", space, name.full) == 0
+
+
 @pytest.mark.parametrize("name", DOCUMENTED, ids=lambda name: name.full)
 def test_examples_in_docstrings_run(name):
     """Every ``>>>`` of a public docstring gives what it says."""

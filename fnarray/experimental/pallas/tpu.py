@@ -176,7 +176,7 @@ class CompilerParams:
 
 @dataclasses.dataclass(frozen=True)
 class InterpretParams:
-    """How a TPU is simulated: accepted as ``interpret=``, and kernels are compiled all the same."""
+    """How a TPU is simulated: accepted, and not used; kernels are compiled all the same."""
 
     dma_execution_mode: str = "on_wait"
     random_seed: int | None = None
