@@ -8,7 +8,6 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
@@ -77,7 +76,7 @@ class Verdict:
         count = "an effect" if len(found) == 1 else f"{len(found)} effects"
         name = name_of_callable(fun)
         head = f"{transform}: {name} is not pure: {count} found."
-        findings = tuple(replace(f, path=(f"{transform}({f.path[0]})", *f.path[1:])) for f in found)
+        findings = tuple(f._replace(path=(f"{transform}({f.path[0]})", *f.path[1:])) for f in found)
         if mode == "error":
             raise error_of(findings, head)
         text = f"{head}\n\n{render(findings)}"
@@ -162,7 +161,7 @@ def _analyse(fun: Any, resolver: LiveResolver, statics: Statics) -> Analysis:
         value = value.bound
     target = resolver.follow(value)
     if target is None:
-        return Analysis()
+        return Analysis([], [], {})
     function, receiver = target
     given = [*([receiver] if receiver is not None else []), *positional]
     names = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
