@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import errors
 from ..config import config
 from ..core.keep import kept_with
+from ..core.uncollected import uncollected
 from .engine.analysis import Analysis, analyse
 from .findings import Finding, in_characters, render
 from .guards import Guards
@@ -124,7 +125,7 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
     if verdict is not None and verdict.guards.holds():
         return verdict
     resolver = LiveResolver()
-    with deep():
+    with deep(), uncollected():
         analysis = _analyse(fun, resolver, statics)
     ignored = Ignored()
     findings = tuple(in_characters(f) for f in analysis.findings if not ignored.covers(f))
