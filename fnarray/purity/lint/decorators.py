@@ -109,8 +109,9 @@ class Decorators:
         for other in scope.module.functions:
             for decorator in getattr(other.node, "decorator_list", ()):
                 made = decorator.func if isinstance(decorator, ast.Call) else decorator
-                registers = isinstance(made, ast.Attribute) and made.attr == "register"
-                if registers and other.parent and resolve(made.value, other.parent) is scope:
+                if not isinstance(made, ast.Attribute) or made.attr != "register":
+                    continue
+                if other.parent and resolve(made.value, other.parent) is scope:
                     yield self.resolver.function(other)
 
     def replacing(self, scope: Scope) -> list[Scope]:
