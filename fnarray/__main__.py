@@ -6,7 +6,6 @@ Linting needs neither NumPy nor Numba, so everything else is imported by the com
 from __future__ import annotations
 
 import argparse
-import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -104,6 +103,8 @@ def explain(args: argparse.Namespace) -> int:
 
 def called(args: argparse.Namespace, argument: Callable[[str], Any]) -> tuple[Any, list[Any]]:
     """Return the function of a command, and its arguments, made of their descriptions."""
+    import inspect
+
     fun, given = load_function(args.target), [argument(text) for text in args.arrays]
     if callable(fun):
         try:

@@ -11,15 +11,13 @@ costs one attribute access with no lock.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ContextDecorator, ExitStack
-from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, Final, Literal, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 __all__ = [
     "SETTINGS",
@@ -70,8 +68,7 @@ _DEVICE_COUNT_FLAG: Final = re.compile(r"--xla_force_host_platform_device_count=
 _ABSENT: Final = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One row of the table, with the law its values obey."""
 
     name: str
@@ -307,7 +304,7 @@ def _read_rows() -> dict[str, Setting]:
         if name == "trace_token":
             continue
         default, doc, minimum, traced = vars(Config)[name]
-        members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        members = (hint,) if get_origin(hint) in (None, Literal) else get_args(hint)
         (base,) = (m for m in members if m is not NoneType)
         choices = get_args(base) if get_origin(base) is Literal else ()
         rows[name] = Setting(
@@ -365,6 +362,8 @@ def _find(name: str) -> Setting | str:
         return SETTINGS[bare]
     if jax_settings().is_known(bare):
         return bare
+    import difflib
+
     near = difflib.get_close_matches(bare, SETTINGS, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise AttributeError(

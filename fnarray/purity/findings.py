@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 
@@ -21,8 +20,7 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One effect, at one place, with the rule it breaks and the repair.
 
     ``path`` is how the place is reached, outermost first: ``("jit(train)", "step", "helper")``.
@@ -74,7 +72,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, ready for JSON."""
-        return asdict(self)
+        return self._asdict()
 
 
 def in_characters(finding: Finding) -> Finding:
@@ -88,7 +86,7 @@ def in_characters(finding: Finding) -> Finding:
 
     end = finding.end_column
     end = column(end) if finding.end_line == finding.line else end
-    return replace(finding, column=column(finding.column), end_column=end)
+    return finding._replace(column=column(finding.column), end_column=end)
 
 
 def render(findings: Iterable[Finding]) -> str:

@@ -8,12 +8,12 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from ..config import config
 from ..core.keep import kept_with
+from ..core.uncollected import uncollected
 from .engine.analysis import Analysis, analyse
 from .findings import Finding, in_characters, render
 from .guards import Guards
@@ -77,7 +77,7 @@ class Verdict:
         count = "an effect" if len(found) == 1 else f"{len(found)} effects"
         name = name_of_callable(fun)
         head = f"{transform}: {name} is not pure: {count} found."
-        findings = tuple(replace(f, path=(f"{transform}({f.path[0]})", *f.path[1:])) for f in found)
+        findings = tuple(f._replace(path=(f"{transform}({f.path[0]})", *f.path[1:])) for f in found)
         if mode == "error":
             raise error_of(findings, head)
         text = f"{head}\n\n{render(findings)}"
@@ -125,7 +125,7 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
     if verdict is not None and verdict.guards.holds():
         return verdict
     resolver = LiveResolver()
-    with deep():
+    with deep(), uncollected():
         analysis = _analyse(fun, resolver, statics)
     ignored = Ignored()
     findings = tuple(in_characters(f) for f in analysis.findings if not ignored.covers(f))
@@ -162,7 +162,7 @@ def _analyse(fun: Any, resolver: LiveResolver, statics: Statics) -> Analysis:
         value = value.bound
     target = resolver.follow(value)
     if target is None:
-        return Analysis()
+        return Analysis([], [], {})
     function, receiver = target
     given = [*([receiver] if receiver is not None else []), *positional]
     names = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]

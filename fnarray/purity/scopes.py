@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType
 from typing import Any
 
@@ -19,6 +18,8 @@ _TELLING = frozenset({
     ast.ClassDef, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.MatchAs, ast.MatchStar,
     ast.MatchMapping,
 })  # fmt: skip
+#: Flags of code objects, as `inspect` names them: importing that takes longer than a short file.
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
 _COMPREHENSION_TYPES = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 
 
@@ -56,8 +57,8 @@ class Facts:
         facts = cls.__new__(cls)
         facts.bound = {*code.co_varnames, *code.co_cellvars}
         facts.globals, facts.nonlocals = set(), set()
-        facts.yields = bool(code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR))
-        facts.awaits = bool(code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))
+        facts.yields = bool(code.co_flags & (_GENERATOR | _ASYNC_GENERATOR))
+        facts.awaits = bool(code.co_flags & (_COROUTINE | _ASYNC_GENERATOR))
         return facts
 
     def _take(self, one: Any) -> None:

@@ -7,8 +7,7 @@ functions that a file hands to a transform; how long a trace is kept, `law` read
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 #: Packages whose array functions and transforms have the names below.
 ARRAY_PACKAGES: Final = ("fnarray", "jax")
@@ -16,8 +15,7 @@ ARRAY_PACKAGES: Final = ("fnarray", "jax")
 Slot = tuple[int | None, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(NamedTuple):
     """How a call traces its arguments.
 
     Attributes
@@ -145,7 +143,7 @@ def transform_of(ref: str) -> Transform | None:
     if package not in ARRAY_PACKAGES:
         found = _ALIASES.get(ref)
         # The filtered transforms leave what is no array as it is: nothing is surely traced.
-        return replace(_BY_NAME[found], abstract=False) if found is not None else None
+        return _BY_NAME[found]._replace(abstract=False) if found is not None else None
     short = rest.rpartition(".")[2]
     found = _BY_NAME.get(short)
     if found is not None:

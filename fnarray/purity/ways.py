@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 V = TypeVar("V")
 W = TypeVar("W")
@@ -30,8 +29,7 @@ class State(Generic[V]):
         self.left: list[dict[str, V]] = []
 
 
-@dataclass(frozen=True, slots=True)
-class Domain(Generic[V]):
+class Domain(NamedTuple, Generic[V]):
     """What one kind of analysis makes of control.
 
     Attributes

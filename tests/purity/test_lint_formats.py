@@ -6,12 +6,11 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from fnarray.purity.lint.cli import parser
-from fnarray.purity.lint.config import FORMATS, Settings
+from fnarray.purity.lint.config import FORMATS, Options, Settings
 from fnarray.purity.lint.linter import lint
 from fnarray.purity.lint.pages import reference
 from fnarray.purity.lint.report import REPORTERS, Report
@@ -171,7 +170,7 @@ def test_reference_is_up_to_date():
 def test_reference_names_every_setting():
     """Each setting, command-line option and format has its place in the reference."""
     text = (ROOT / "docs/reference/linter.md").read_text(encoding="utf-8")
-    names = {f.name.replace("_", "-") for f in fields(Settings)} - {"root"}
+    names = {name.replace("_", "-") for name in Options._fields} - {"root"}
     options = {o for a in parser()._actions for o in a.option_strings if o.startswith("--")}
     missing = [n for n in names | set(FORMATS) if f"`{n}`" not in text]
     missing += [o for o in options - {"--help", "--output-format"} if f"`{o}" not in text]

@@ -49,6 +49,39 @@ def wrong(x, reference, refill):
     return x
 """,
     },
+    # Which implementation a call runs, the file does not say: each may be.
+    "generic functions": {
+        "norms.py": """
+import functools
+import jax
+log = []
+
+@functools.singledispatch
+def norm(v): return v
+
+@norm.register
+def _(v: int):
+    log.append(v)  # FNA103
+    return v
+
+@norm.register(float)
+def of_float(v):
+    parts = [v]
+    parts.append(v)
+    return parts[0]
+
+def other(v): return v
+other.register = lambda f: f
+
+@other.register
+def never(v):
+    log.append(v)
+    return v
+
+@jax.jit
+def f(x): return x * norm(1) + other(2)
+"""
+    },
     "re-exports": {
         "pkg/__init__.py": "from .core import work as work\nfrom .sub import *\n",
         "pkg/core.py": """

@@ -7,8 +7,7 @@ entered with the values of their arguments, so that a helper may change what its
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .. import rules
 from ..findings import Finding
@@ -23,13 +22,12 @@ from .statements import STATEMENTS, block
 PYTHON: Final = Language(STATEMENTS, EXPRESSIONS, block, read_parts, call)
 
 
-@dataclass
-class Analysis:
+class Analysis(NamedTuple):
     """The result: what was found, on what evidence, and the functions that were entered."""
 
-    findings: list[Finding] = field(default_factory=list[Finding])
-    entered: list[Function] = field(default_factory=list[Function])
-    evidence: dict[Finding, Evidence] = field(default_factory=dict[Finding, Evidence])
+    findings: list[Finding]
+    entered: list[Function]
+    evidence: dict[Finding, Evidence]
 
 
 def analyse(function: Function, resolver: Resolver, path: tuple[str, ...] = ()) -> Analysis:

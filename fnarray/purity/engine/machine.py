@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from ..findings import Finding, Place
@@ -157,7 +156,7 @@ class Engine:
         end = at.end_lineno or line
         place = Place(file, line, column + 1, end, (at.end_col_offset or column) + 1)
         finding = rule.at(place, name=name, what=what, source=source, path=frame.path)
-        finding = replace(finding, repair=repair) if repair else finding
+        finding = finding._replace(repair=repair) if repair else finding
         self.found[key] = finding
         self.evidence[finding] = Evidence(value, frame, node, given)
 

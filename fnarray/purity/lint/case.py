@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..engine.machine import Evidence
 from ..findings import Finding
@@ -12,16 +12,14 @@ from .index import Module, Scope
 from .statics import StaticResolver
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(NamedTuple):
     """A finding that counts only if the project changes what it rests on."""
 
     finding: Finding
     condition: Condition
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """A finding, what it rests on, and the function and module it stands in."""
 
     finding: Finding

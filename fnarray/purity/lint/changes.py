@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from .customs import constructing, is_first_use, is_new, is_set_up
@@ -57,12 +56,12 @@ class Condition(NamedTuple):
     package: str
 
 
-@dataclass
 class Changes:
     """The changes of one module: those that stay, and the nodes of those that are undone."""
 
-    lasting: list[Change] = field(default_factory=list["Change"])
-    undone: set[ast.AST] = field(default_factory=set[ast.AST])
+    def __init__(self) -> None:
+        self.lasting: list[Change] = []
+        self.undone: set[ast.AST] = set()
 
     @staticmethod
     def of(module: Module) -> Changes:

@@ -7,9 +7,7 @@ import gc
 import os
 import sys
 import time
-import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -143,6 +141,8 @@ def main(argv: Sequence[str] | None = None, *, _held: list[Any] | None = None) -
     except Exception as error:  # of the linter itself, and of no file: those are findings
         _err(f"fnarray lint: internal error: {type(error).__name__}: {error}")
         if args.verbose:
+            import traceback
+
             traceback.print_exc()
         return 3
 
@@ -166,7 +166,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
             given[name] = (*getattr(settings, name), *given[name])
     names = ("format", "max_unrolled", "presumed")
     others = {n: v for n in names if (v := getattr(args, n)) is not None}
-    settings = replace(settings, **given, **others)
+    settings = settings._replace(**given, **others)
     check_codes(settings, known, "command line")
     return settings
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ._glob import matches
 
@@ -26,22 +24,19 @@ class UsageError(ValueError):
     """Settings or arguments that cannot be used; the command line exits with 2."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What is checked, where, and how it is shown.
+class Options(NamedTuple):
+    """What is checked, where, and how it is shown: each field but ``root`` is an option.
 
     Codes are given whole (``FNA101``), by prefix (``FNA1``), by name (``global-write``), or as
     ``ALL``; the longest matching prefix decides, and ``ignore`` wins a tie. ``presumed`` adds what
     would be wrong where JAX traces under a condition that the text does not show (`lint.proof`).
     """
 
-    root: Path = field(default_factory=Path.cwd)
+    root: Path
     select: tuple[str, ...] = ("ALL",)
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict[str, tuple[str, ...]]
-    )
+    per_file_ignores: Mapping[str, tuple[str, ...]] = {}
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     extend_exclude: tuple[str, ...] = ()
     src: tuple[str, ...] = (".", "src")
@@ -52,6 +47,14 @@ class Settings:
     presumed: bool = False
     baseline: str | None = None
     format: str = "full"
+
+
+class Settings(Options):
+    """The options, and what they say of a rule and of a file."""
+
+    def __new__(cls, root: Path | None = None, *others: Any, **named: Any) -> Settings:
+        """Return the options that are given, below a folder: the current one by itself."""
+        return super().__new__(cls, Path.cwd() if root is None else root, *others, **named)
 
     def __hash__(self) -> int:
         return id(self)
@@ -117,13 +120,16 @@ def find_pyproject(start: Path) -> Path | None:
     start = start.resolve()
     for folder in (start, *start.parents) if start.is_dir() else start.parents:
         path = folder / "pyproject.toml"
-        if path.is_file() and _table(path) is not None:
+        # Parsers of TOML take a tenth of a short run, and most projects have nothing for this one.
+        if path.is_file() and b"fnarray" in path.read_bytes() and _table(path) is not None:
             return path
     return None
 
 
 @lru_cache(maxsize=64)
 def _table(path: Path) -> dict[str, Any] | None:
+    import tomllib
+
     try:
         with path.open("rb") as file:
             data = tomllib.load(file)
@@ -154,13 +160,13 @@ def load(path: Path | None, known: Iterable[tuple[str, str]] = ()) -> Settings:
         raise UsageError(f"{path}: {error.strerror}.") from error
     base = Settings(root=path.resolve().parent)
     values = {k.replace("-", "_"): _value(path, k, value) for k, value in table.items()}
-    settings = replace(base, **values)
+    settings = base._replace(**values)
     check_codes(settings, known, str(path))
     return settings
 
 
 def _value(path: Path, key: str, value: Any) -> Any:
-    options = {f.name.replace("_", "-") for f in fields(Settings)} - {"root"}
+    options = {name.replace("_", "-") for name in Options._fields} - {"root"}
     where = f"{path}: tool.fnarray.lint.{key}"
     if key not in options:
         raise UsageError(f"{where}: unknown option; known are {', '.join(sorted(options))}.")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, cast
 
 from ..nodes import walk
@@ -12,6 +13,9 @@ from ..values import CONTAINERS, Function, Value
 from .index import Scope
 from .project import Project
 from .traced import Finder
+
+_GENERIC = "functools.singledispatch"
+_MENTIONED = re.compile("singledispatch")
 
 
 class Reader(Protocol):
@@ -92,6 +96,23 @@ class Decorators:
                 defaults=base.defaults, lines=base.lines,
             ) if held is not None else base  # fmt: skip
         return self._wrapping[key]
+
+    def implementations(self, scope: Scope) -> Iterator[Function]:
+        """Yield what the file registers with a generic function: a call may run any of them."""
+        outer = scope.parent
+        resolve = self.resolver.project.resolve
+        own = getattr(scope.node, "decorator_list", ())
+        if outer is None or not scope.module.mentions(_MENTIONED):
+            return
+        if all(getattr(resolve(d, outer), "name", "") != _GENERIC for d in own):
+            return
+        for other in scope.module.functions:
+            for decorator in getattr(other.node, "decorator_list", ()):
+                made = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if not isinstance(made, ast.Attribute) or made.attr != "register":
+                    continue
+                if other.parent and resolve(made.value, other.parent) is scope:
+                    yield self.resolver.function(other)
 
     def replacing(self, scope: Scope) -> list[Scope]:
         """Return the project's classes that decorate a function: an object takes its place."""

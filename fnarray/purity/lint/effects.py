@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..engine.analysis import analyse
 from ..engine.machine import Evidence
@@ -37,8 +37,7 @@ def key_of(scope: Scope) -> FunctionKey:
     return scope.module.path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A finding, and whether it counts only in a trace that is kept.
 
     ``doubt`` is what must be changed somewhere for it to count, ``held`` the function that made
@@ -94,7 +93,7 @@ class Effects:
         staged = kind.staged or kind.setter or kind.name in _CUSTOM
         passing = not traced.ours and is_passing(traced)
         return [
-            replace(f.doubt, finding=_located(f.doubt.finding, traced))
+            f.doubt._replace(finding=_located(f.doubt.finding, traced))
             if f.doubt is not None
             else _located(f.finding, traced)
             for f in found
@@ -131,7 +130,7 @@ class Effects:
                 ):
                     continue
                 if not is_shown(case, trace):
-                    finding = replace(finding, presumed=True)
+                    finding = finding._replace(presumed=True)
                 kept = is_read(finding) or is_said_each_time(finding, evidence)
                 doubt = None if verdict is True else Doubt(finding, verdict)
                 held = None if is_read(finding) else maker(evidence, case.scope, traced)
@@ -211,7 +210,7 @@ def _named(finding: Finding) -> str:
 
 
 def _located(finding: Finding, traced: TracedSite) -> Finding:
-    return _in_characters(replace(finding, path=(traced.label, *finding.path[1:])))
+    return _in_characters(finding._replace(path=(traced.label, *finding.path[1:])))
 
 
 def _in_characters(finding: Finding) -> Finding:
@@ -222,4 +221,4 @@ def _in_characters(finding: Finding) -> Finding:
     end = finding.end_column
     if finding.end_line == finding.line:
         end = column_of(finding.source, end - 1)
-    return replace(finding, column=start, end_column=end)
+    return finding._replace(column=start, end_column=end)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..findings import Finding
 from .config import STDIN, Settings
@@ -20,8 +20,7 @@ from .source import SourceFile, parse
 _ROUNDS = 50
 
 
-@dataclass
-class Repaired:
+class Repaired(NamedTuple):
     """A file, its lines after the repairs, and how many findings are gone."""
 
     source: SourceFile

@@ -6,10 +6,9 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..bindings import bindings, bound_early, bound_once
 from ..known import MUTATORS
@@ -24,16 +23,14 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _STORING = frozenset({"append", "add", "insert", "setdefault", "appendleft", "register"})
 
 
-@dataclass(slots=True)
-class Import:
+class Import(NamedTuple):
     """A name bound by an import: ``target`` is the dotted name it stands for."""
 
     target: str
     line: int
 
 
-@dataclass(slots=True)
-class Assigned:
+class Assigned(NamedTuple):
     """A name bound to an expression, or to part of one (``exact`` false)."""
 
     value: ast.expr | None
@@ -42,8 +39,7 @@ class Assigned:
     annotation: ast.expr | None = None
 
 
-@dataclass(slots=True)
-class Defined:
+class Defined(NamedTuple):
     """A name bound by ``def`` or ``class``."""
 
     scope: Scope
@@ -53,7 +49,6 @@ class Defined:
 Binding = Import | Assigned | Defined
 
 
-@dataclass(eq=False, slots=True)
 class Scope:
     """A module, class or function body, and the names it binds.
 
@@ -63,23 +58,31 @@ class Scope:
     that it is a function's, or a lambda's: asked for each name that is looked up.
     """
 
-    node: ast.Module | ast.ClassDef | Function
-    module: Module
-    parent: Scope | None
-    names: dict[str, list[Binding]] = field(default_factory=dict[str, list[Binding]])
-    elsewhere: dict[str, str] = field(default_factory=dict[str, str])
-    writes: set[str] = field(default_factory=set[str])
-    frozen: set[str] = field(default_factory=set[str])
-    loop: ast.AST | None = None
-    returns: list[ast.expr] = field(default_factory=list[ast.expr])
-    sets: dict[str, list[Assigned]] | None = None
-    holds: bool = False
-    is_class: bool = field(init=False)
-    is_function: bool = field(init=False)
+    __slots__ = (
+        "elsewhere", "frozen", "holds", "is_class", "is_function", "loop", "module", "names",
+        "node", "parent", "returns", "sets", "writes",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        self.is_class = isinstance(self.node, ast.ClassDef)
-        self.is_function = isinstance(self.node, FUNCTIONS)
+    def __init__(
+        self,
+        node: ast.Module | ast.ClassDef | Function,
+        module: Module,
+        parent: Scope | None,
+        loop: ast.AST | None = None,
+    ) -> None:
+        self.node = node
+        self.module = module
+        self.parent = parent
+        self.names: dict[str, list[Binding]] = {}
+        self.elsewhere: dict[str, str] = {}
+        self.writes: set[str] = set()
+        self.frozen: set[str] = set()
+        self.loop = loop
+        self.returns: list[ast.expr] = []
+        self.sets: dict[str, list[Assigned]] | None = None
+        self.holds = False
+        self.is_class = isinstance(node, ast.ClassDef)
+        self.is_function = isinstance(node, FUNCTIONS)
 
     @property
     def in_loop(self) -> bool:
@@ -125,8 +128,7 @@ class Scope:
         return None
 
 
-@dataclass(slots=True)
-class CallSite:
+class CallSite(NamedTuple):
     """A call, the scope it stands in, and the innermost loop of that scope around it."""
 
     node: ast.Call
@@ -134,8 +136,7 @@ class CallSite:
     loop: ast.AST | None
 
 
-@dataclass(slots=True)
-class Site:
+class Site(NamedTuple):
     """A place where something is changed.
 
     ``target`` is the attribute that is bound, or the name or attribute whose contents change;
@@ -150,7 +151,6 @@ class Site:
     value: ast.expr | None = None
 
 
-@dataclass(eq=False)
 class Module:
     """One file: its dotted name, scopes, calls, and functions with decorators.
 
@@ -160,29 +160,25 @@ class Module:
     ``ours`` says that it names ``fnarray``, itself or by what it imports.
     """
 
-    name: str
-    source: SourceFile
-    is_package: bool
-    scope: Scope = field(init=False)
-    calls: list[CallSite] = field(default_factory=list[CallSite])
-    functions: list[Scope] = field(default_factory=list[Scope])
-    scopes: dict[ast.AST, Scope] = field(default_factory=dict[ast.AST, Scope])
-    stars: list[str] = field(default_factory=list[str])
-    kept: set[ast.AST] = field(default_factory=set[ast.AST])
-    kept_names: set[str] = field(default_factory=set[str])
-    asked: dict[str, Module | None] = field(default_factory=dict[str, "Module | None"])
-    sites: list[Site] = field(default_factory=list[Site])
-    reached: set[str] = field(default_factory=set[str])
-    imports: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    drawing: frozenset[str] | None = None
-    ours: bool = False
-    _mentions: dict[re.Pattern[str], bool] = field(default_factory=dict[re.Pattern[str], bool])
-
-    def __post_init__(self) -> None:
-        self.ours = self.source.ours
-        tree = self.source.tree or ast.Module([], [])
+    def __init__(self, name: str, source: SourceFile, is_package: bool) -> None:
+        self.name = name
+        self.source = source
+        self.is_package = is_package
+        self.calls: list[CallSite] = []
+        self.functions: list[Scope] = []
+        self.stars: list[str] = []
+        self.kept: set[ast.AST] = set()
+        self.kept_names: set[str] = set()
+        self.asked: dict[str, Module | None] = {}
+        self.sites: list[Site] = []
+        self.reached: set[str] = set()
+        self.imports: list[tuple[str, str]] = []
+        self.drawing: frozenset[str] | None = None
+        self.ours = source.ours
+        self._mentions: dict[re.Pattern[str], bool] = {}
+        tree = source.tree or ast.Module([], [])
         self.scope = Scope(tree, self, None)
-        self.scopes[tree] = self.scope
+        self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
         for statement in tree.body:
             _Walk(self).visit(statement, self.scope, None)
 

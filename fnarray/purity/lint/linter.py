@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-import traceback
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ..findings import Finding, Place
 from ..known import declared
@@ -34,17 +33,15 @@ from .uses import jit_in_loop, unhashable
 _MARKS = ("jax", "fnarray")
 
 
-@dataclass
-class Inner:
+class Inner(NamedTuple):
     """What was found in a traced function that stands inside others, if none of them is traced."""
 
     around: list[FunctionKey]
     found: list[Finding]
     entered: list[FunctionKey]
-    doubts: list[Doubt] = field(default_factory=list[Doubt])
+    doubts: list[Doubt]
 
 
-@dataclass
 class Outcome:
     """What one file and those that it imports give; nothing is selected, nothing silenced.
 
@@ -52,24 +49,42 @@ class Outcome:
     ``crashes`` are the tracebacks of failures of the linter itself, which are findings besides.
     """
 
-    path: str
-    found: list[Finding] = field(default_factory=list[Finding])
-    inner: list[Inner] = field(default_factory=list[Inner])
-    traced: list[FunctionKey] = field(default_factory=list[FunctionKey])
-    entered: list[FunctionKey] = field(default_factory=list[FunctionKey])
-    doubts: list[Doubt] = field(default_factory=list[Doubt])
-    part: Part = NOTHING
-    crashes: list[str] = field(default_factory=list[str])
+    def __init__(
+        self,
+        path: str,
+        found: Iterable[Finding] = (),
+        inner: Iterable[Inner] = (),
+        traced: Iterable[FunctionKey] = (),
+        entered: Iterable[FunctionKey] = (),
+        doubts: Iterable[Doubt] = (),
+        part: Part = NOTHING,
+    ) -> None:
+        self.path = path
+        self.found = list(found)
+        self.inner = list(inner)
+        self.traced = list(traced)
+        self.entered = list(entered)
+        self.doubts = list(doubts)
+        self.part = part
+        self.crashes: list[str] = []
+
+    def row(self) -> tuple[object, ...]:
+        """Return what the constructor takes, in order, ready for JSON."""
+        found = self.found, self.inner, self.traced, self.entered, self.doubts
+        return self.path, *found, self.part
 
 
-@dataclass
 class Result:
     """Findings in order of file and place, every source they stand in, and internal failures."""
 
-    findings: list[Finding]
-    sources: dict[str, SourceFile]
-    traced: int = 0
-    crashes: list[str] = field(default_factory=list[str])
+    def __init__(
+        self, findings: list[Finding], sources: dict[str, SourceFile], traced: int,
+        crashes: list[str],
+    ) -> None:  # fmt: skip
+        self.findings = findings
+        self.sources = sources
+        self.traced = traced
+        self.crashes = crashes
 
 
 def lint(
@@ -157,7 +172,7 @@ def _of_one_object(findings: list[Finding], known: dict[str, SourceFile]) -> Ite
             yield first
             continue
         said = f" and {len(others)} more, attributes of"
-        yield replace(first, message=first.message.replace(", an attribute of", said))
+        yield first._replace(message=first.message.replace(", an attribute of", said))
 
 
 class Examiner:
@@ -242,7 +257,7 @@ class Examiner:
                     found = effects.check(traced)
                     new = effects.entered - settled
                     settled |= new
-                    inside = Inner(around, [], sorted(new))
+                    inside = Inner(around, [], sorted(new), [])
                     _share(found, inside)
                     outcome.inner.append(inside)
 
@@ -293,7 +308,7 @@ def _fault(source: SourceFile) -> Finding:
     found = RULES["FNA001"].at(where, what=problem.message, source=text)
     if not problem.newer:
         return found
-    return replace(found, repair=f"Run fnarray lint with Python {problem.newer} or newer.")
+    return found._replace(repair=f"Run fnarray lint with Python {problem.newer} or newer.")
 
 
 @contextmanager
@@ -309,6 +324,8 @@ def _surviving(
         if not outcome.crashes:  # one is enough to find the cause
             scope = traced.scope if traced is not None else None
             outcome.found.append(_failure(source, scope, f"{what}{label}"))
+        import traceback  # takes longer than most files, and no run needs it
+
         outcome.crashes.append(f"{source.path}{label}\n{traceback.format_exc()}")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..nodes import walk
 from .case import Case, is_traced, is_untraced
@@ -23,8 +23,7 @@ from .kinds import spelled
 from .traced import TracedSite
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(NamedTuple):
     """A traced function, and the syntax of all functions that its trace came through."""
 
     site: TracedSite

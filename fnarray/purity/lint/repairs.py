@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..bindings import FUNCTIONS, Tree
 from ..findings import Finding
@@ -26,8 +25,7 @@ _BRANCHES = (ast.If, ast.Try, ast.Match)
 _IN_PLACE = words("sort fill resize put itemset partition setflags byteswap setfield")
 
 
-@dataclass(frozen=True, order=True)
-class Edit:
+class Edit(NamedTuple):
     """Text in place of a span: lines from 1, columns in characters from 0, the end exclusive."""
 
     line: int

@@ -14,7 +14,6 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,13 +33,13 @@ _SETTINGS = ("root", "src", "transforms", "trusted", "impure", "max_unrolled")
 _PURITY = Path(__file__).parents[1]
 
 
-@dataclass
 class Record:
     """A file as it was: its digest, where its imports start, and what they led to."""
 
-    digest: str
-    root: str
-    asked: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    def __init__(self, digest: str, root: str, asked: dict[str, str | None] | None = None) -> None:
+        self.digest = digest
+        self.root = root
+        self.asked = {} if asked is None else asked
 
 
 class Results:
@@ -119,14 +118,14 @@ class Results:
             if before is not None and before.digest == record.digest:
                 record.asked = before.asked | record.asked
             self.records[path] = record
-        self.outcomes |= {o.path: astuple(o) for o in outcomes if not o.crashes}
+        self.outcomes |= {o.path: o.row() for o in outcomes if not o.crashes}
 
     def write(self) -> None:
         """Keep everything for the next run, but for files that are gone."""
         for path in [path for path in self.records if not Path(path).exists()]:
             del self.records[path]
             self.outcomes.pop(path, None)
-        files = {path: astuple(record) for path, record in self.records.items()}
+        files = {path: (r.digest, r.root, r.asked) for path, r in self.records.items()}
         text = json.dumps({"files": files, "outcomes": self.outcomes})
         store.put(self.key, text.encode(), _mark())
 
@@ -173,7 +172,7 @@ def _same(path: Path | None, before: str | None) -> bool:
 
 
 def _outcome(row: list[Any]) -> Outcome:
-    path, found, inner, traced, entered, doubts, part, _ = row
+    path, found, inner, traced, entered, doubts, part = row
     return Outcome(
         path,
         [_finding(f) for f in found],
@@ -209,7 +208,8 @@ def _keys(rows: list[Any]) -> list[tuple[str, int, int]]:
 @cache
 def _mark() -> str:
     """Return what an entry is tied to: the linter's source, and the version of Python."""
-    digest = hashlib.sha256(repr((sys.version_info, [f.name for f in fields(Finding)])).encode())
-    for path in sorted(_PURITY.rglob("*.py")):
-        digest.update(path.read_bytes())
+    digest = hashlib.sha256(repr((sys.version_info, Finding._fields)).encode())
+    for folder, _, names in sorted(os.walk(_PURITY)):
+        for name in sorted(name for name in names if name.endswith(".py")):
+            digest.update(Path(folder, name).read_bytes())
     return digest.hexdigest()

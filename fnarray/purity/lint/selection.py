@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from ..findings import Finding, Place
 from ..rules import RULES, LintRule, rule
@@ -95,7 +94,7 @@ def _spoken(known: dict[str, SourceFile], given: list[SourceFile]) -> Callable[[
         used = imported(source) if source else frozenset[str]()
         if "fnarray" in used or (not used and by_project("fnarray")):
             return finding
-        return replace(finding, repair=_LIBRARY.sub("jax", finding.repair))
+        return finding._replace(repair=_LIBRARY.sub("jax", finding.repair))
 
     return spoken
 

@@ -10,9 +10,9 @@ import sys
 import tokenize
 import warnings
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 # IPython's lines that are no Python: magics, shell escapes, help.
 _MAGIC = re.compile(r"^\s*(?:%|!|\?)|^[^#'\"]*\?{1,2}\s*$")
@@ -26,8 +26,7 @@ _SINCE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """A file that cannot be parsed or read, and where; ``newer`` is the Python that can."""
 
     message: str

@@ -432,7 +432,10 @@ class StaticResolver:
         if target.is_function:
             around = tuple(
                 Value("function", OUTSIDE, name=name, function=one, constant=True)
-                for one in self.decorators.wrappers(target)
+                for one in (
+                    *self.decorators.wrappers(target),
+                    *self.decorators.implementations(target),
+                )
             )
             around += tuple(self.instance(s, name) for s in self.decorators.replacing(target))
             return Value("function", OUTSIDE, name=name, ref=ref, function=self.function(target),

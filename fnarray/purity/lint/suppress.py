@@ -12,8 +12,8 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from .source import SourceFile, parse
 
@@ -25,8 +25,7 @@ _COMMENT = re.compile(
 _JUNK = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
 
 
-@dataclass(slots=True)
-class Comment:
+class Comment(NamedTuple):
     """One suppression comment: where it stands, what it names, the lines it covers."""
 
     line: int
@@ -36,7 +35,7 @@ class Comment:
     whole_file: bool
     first: int
     last: int
-    used: set[str] = field(default_factory=set[str])
+    used: set[str]
 
 
 class Suppressions:
@@ -113,7 +112,7 @@ def _comments(lines: list[str]) -> Iterator[Comment]:
             column = token.start[1] + found.start()
             codes = tuple(c.strip() for c in (found["codes"] or "").split(",") if c.strip())
             end = token.start[1] + found.end()
-            yield Comment(line, column, end, codes, found["file"] is not None, first, last)
+            yield Comment(line, column, end, codes, found["file"] is not None, first, last, set())
 
 
 def _covered(line: int, spans: list[tuple[int, int]]) -> tuple[int, int]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..transforms import JIT, PARTIALS, SETTERS, Transform, last_names, transform_of
 from .appliers import Appliers, given, may_be_own, may_hand, positions, slots
@@ -15,8 +14,7 @@ from .project import External, Project
 _DEPTH = 8
 
 
-@dataclass(frozen=True, slots=True)
-class TracedSite:
+class TracedSite(NamedTuple):
     """A function that is traced: by what, and which of its parameters are no traced values.
 
     ``bound`` counts leading positional parameters filled by ``partial`` or a bound method;
@@ -48,8 +46,7 @@ class TracedSite:
         return f"{self.transform.name}({self.scope.name})"
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """A transform applied in a module: decorator or call, with its keywords."""
 
     transform: Transform
@@ -110,7 +107,7 @@ class Finder:
         if made is None or not isinstance(made[0], ast.Call):
             return None
         use = self.applied(*made)
-        return replace(use, node=node, scope=scope) if use is not None else None
+        return use._replace(node=node, scope=scope) if use is not None else None
 
     def is_partial(self, node: ast.expr, scope: Scope) -> bool:
         """Say whether an expression names ``functools.partial`` or a twin."""

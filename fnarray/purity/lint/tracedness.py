@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 from ..findings import Finding
 from ..nodes import children, walk
@@ -43,8 +42,7 @@ _DEEPEST = 4
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-@dataclass(frozen=True, slots=True)
-class Watchers:
+class Watchers(NamedTuple):
     """The rules that look on.
 
     Attributes
@@ -453,7 +451,7 @@ class Tracedness:
             path=self.path,
         )
         sorted_out = not self.traced.ours and is_sorted_out(self.taint.scope, node)
-        self.found.append(replace(found, presumed=True) if sorted_out else found)
+        self.found.append(found._replace(presumed=True) if sorted_out else found)
 
     def offender(self, node: ast.AST) -> str:
         """Return the first traced name in an expression, or the expression."""

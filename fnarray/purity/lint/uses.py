@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..findings import Finding
 from ..nodes import walk
@@ -47,7 +46,7 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
                 source=module.source.line(site.node.lineno),
             )
             alike = is_made_alike(site.node.args[0], site.loop)
-            yield one if alike or module.ours else replace(one, presumed=True)
+            yield one if alike or module.ours else one._replace(presumed=True)
     for scope in module.functions:
         if (
             not scope.in_loop
@@ -69,7 +68,7 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
                     source=module.source.line(decorator.lineno),
                 )
                 alike = is_made_alike(ast.Name(scope.name, ast.Load()), scope.loop)
-                yield one if alike or module.ours else replace(one, presumed=True)
+                yield one if alike or module.ours else one._replace(presumed=True)
 
 
 def _is_table(loop: ast.AST | None, scope: Scope) -> bool:

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +89,7 @@ def _findings(
     for row in report["findings"]:
         finding = Finding(**row | {"path": tuple(row["path"])})
         source = known.get(os.path.realpath(finding.file))
-        yield replace(finding, file=source.path) if source is not None else finding
+        yield finding._replace(file=source.path) if source is not None else finding
     if not report["findings"]:
         yield _differs(report, script, known)
 

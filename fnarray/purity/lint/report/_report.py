@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ...findings import Finding
 from ..source import SourceFile
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """Findings in order, the sources they stand in, and what was looked at."""
 
     findings: tuple[Finding, ...]
