@@ -10,13 +10,13 @@ import functools
 import os
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 import numpy
 
+from ...core.store import digest
 from ..text import KernelSource
 
 __all__ = [
@@ -48,15 +48,15 @@ def kernel_name(src: KernelSource, key: Key) -> str:
     key : tuple
         What the code depends on beside the text: `Target.key`.
     """
-    digest = _begun(key).copy()
+    known = _begun(key).copy()
     # The repr of nested tuples of strings and plain values is injective; joining text is not.
-    digest.update(repr((_code(src.text), src.signature)).encode())
-    return "k_" + digest.hexdigest()[:16]
+    known.update(repr((_code(src.text), src.signature)).encode())
+    return "k_" + known.hexdigest()[:16]
 
 
 @functools.lru_cache(maxsize=64)
 def _begun(key: Key) -> Any:
-    return sha256(repr(key).encode())
+    return digest(repr(key).encode())
 
 
 def _code(text: str) -> str:
@@ -66,12 +66,12 @@ def _code(text: str) -> str:
 
 def program_name(key: str, place: str) -> str:
     """Name a program ``p_<32 hex digits>``, and the place of the package that keeps it."""
-    return "p_" + sha256(repr((machine(), key, place)).encode()).hexdigest()[:32]
+    return "p_" + digest(repr((machine(), key, place)).encode()).hexdigest()[:32]
 
 
 def object_name(text: str) -> str:
     """Name object code that is compiled of LLVM text, whatever the kernels are."""
-    return "k_" + sha256(repr((machine(), text)).encode()).hexdigest()[:16]
+    return "k_" + digest(repr((machine(), text)).encode()).hexdigest()[:16]
 
 
 @functools.cache
@@ -87,7 +87,7 @@ def machine() -> tuple[str, ...]:
 
 def hashed(paths: Iterable[Path | str]) -> str:
     """Hash the contents of files, in order."""
-    return sha256(b"".join(_digest(str(path)) for path in paths)).hexdigest()
+    return digest(b"".join(_digest(str(path)) for path in paths)).hexdigest()
 
 
 @functools.cache
@@ -98,7 +98,7 @@ def _digest(path: str) -> bytes:
     of 42 that a program of ten operations takes. To spell sources for it took 60, and pathlib 20.
     """
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - in a first call
-        return sha256(file.readall()).digest()
+        return digest(file.readall()).digest()
 
 
 #: What the system says of a processor that matters; and what begins with ``CPU``.
@@ -174,7 +174,7 @@ def fingerprint(package: str) -> str:
     """Hash the sources of an installed package; contents, since times lie in copies."""
     found = sources(package)
     names = "\n".join(name for name, _ in found)
-    return sha256(f"{names}\n{hashed(path for _, path in found)}".encode()).hexdigest()
+    return digest(f"{names}\n{hashed(path for _, path in found)}".encode()).hexdigest()
 
 
 def sources(package: str) -> list[tuple[str, str]]:
