@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import os
 import re
 import struct
@@ -251,6 +250,8 @@ def lookup(table, index):
     """Return ``table[index]`` for a constant one-dimensional float table and an int64 in range."""
     if not isinstance(index, Value):
         return table[index]
+    import hashlib  # with OpenSSL, 5 ms, for the few functions that look anything up
+
     name = f"fnarray.{hashlib.sha256(table.tobytes()).hexdigest()[:16]}"
     index.writer.tables[name] = table
     element = LLVM[table.dtype]

@@ -17,7 +17,6 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from opcode import opmap
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from ..core import lazy
 from ..core.array import ArrayImpl
 from ..core.callables import is_strange
 from ..core.source import PACKAGE
+from ..core.store import digest
 from ..purity.guards import MISSING, Guards, mapping_of, parts_of, state, static
 
 
@@ -128,7 +128,7 @@ class Content:
 
     def __init__(self) -> None:
         self.guards = Guards()
-        self._hash = sha256()
+        self._hash = digest()
         self._words: list[tuple[object, ...]] = []  # said and not yet hashed
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no id is given twice
@@ -350,7 +350,7 @@ class Content:
             raise Unproven(f"a function of {path}")
         try:
             with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - at every start
-                self._say("file", sha256(file.read()).digest())
+                self._say("file", digest(file.read()).digest())
         except OSError:
             raise Unproven(f"a function without a source file ({path})") from None
 

@@ -74,8 +74,8 @@ class Limits:
         axis has so many elements, which share one remainder: six neighbours of 128 x 128 x 128 were
         six copies before.
     streams : int
-        Arrays that one fused loop touches at most: more streams than this defeat prefetching and
-        the vectoriser's overlap checks.
+        Arrays that one fused loop touches at most, beside those that it makes (`fuse.LONG`): more
+        streams than this defeat prefetching and the vectoriser's overlap checks.
     parallel : int
         Work (see `schedule.work`) below which a kernel runs on the calling thread: a launch on the
         pool costs 3 us while its threads are awake, and 10 to 30 where they have gone to sleep,

@@ -1,6 +1,6 @@
 """Bytes by name, in a directory that only the user can write.
 
-An entry is framed by a line that carries its name, its mark (versions, say) and SHA-256,
+An entry is framed by a line that carries its name, its mark (versions, say) and a checksum,
 written to a temporary file and renamed into place, then never changed.  A reader sees a whole
 entry or none.  Whatever goes wrong (a killed writer, a full disk, a flipped bit, a directory
 that is missing, read-only or open to others) costs a recomputation and at most one
@@ -19,7 +19,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from hashlib import sha256
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,7 +27,16 @@ from ..config import config
 from ..errors import CacheWarning
 from .logs import Log
 
-__all__ = ["Info", "clear", "directory", "get", "info", "put", "put_source"]
+try:
+    # As hashlib has it, which loads OpenSSL beside: 5 ms of each first call in a process.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+__all__ = ["Info", "clear", "digest", "directory", "get", "info", "put", "put_source"]
+
+#: A hash of 256 bits of what it is updated with, for names made from content and checksums.
+digest: Final = partial(blake2b, digest_size=32)
 
 MAGIC: Final = "fnarray-cache-1"
 # Only names of this form are ever deleted: the directory may be one the user keeps other things in.
@@ -158,8 +167,7 @@ def _check_private(root: Path) -> None:
 def _frame(key: str, mark: str, payload: bytes) -> bytes:
     # The name is under the checksum: an entry copied over another must not pass for it.
     head = f"{MAGIC} {key} {mark} "
-    digest = sha256(head.encode() + payload).hexdigest()
-    return f"{head}sha256:{digest}\n".encode() + payload
+    return f"{head}blake2b:{digest(head.encode() + payload).hexdigest()}\n".encode() + payload
 
 
 def _open_frame(key: str, mark: str, raw: bytes) -> bytes | None:

@@ -301,6 +301,7 @@ def restart():
     """Forget what this process knows of sources, as the next one would not know it."""
     programs._looked_at.clear()
     programs._contents.cache_clear()
+    keys._digest.cache_clear()
 
 
 def test_program_dies_with_the_code_that_wrote_it(package):

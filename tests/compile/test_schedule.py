@@ -57,6 +57,23 @@ def test_an_elementwise_chain_is_one_flat_loop() -> None:
     assert text.count("vm.exp") == 1
 
 
+@pytest.mark.parametrize("several", [8, 40])
+def test_sums_take_dear_values_in_the_loop_that_makes_them(several) -> None:
+    """Weights that several sums take are never arrays, however many, nor is what they are of."""
+
+    def averaged(x):
+        total, weights = 0.0, 0.0
+        for k in range(several):
+            y = x[k : k + 90]
+            w = jnp.exp(-((y - x[:90]) ** 2) - 0.1 * k)
+            total, weights = total + w * y, weights + w
+        return total / weights
+
+    text = fnarray.jit(averaged).lower(jnp.ones(150)).as_text(dialect="numba")
+    assert (loops(text), text.count("vm.exp"), text.count("out0[")) == (1, several, 1)
+    assert not re.search(r"\bw0|out1", text)
+
+
 def test_an_axis_of_one_is_read_at_zero_whatever_the_indices() -> None:
     """A column gathered by an index array is what its own loop has in a register."""
     x = np.arange(8, dtype=np.uint8).reshape(8, 1)

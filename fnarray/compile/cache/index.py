@@ -14,12 +14,12 @@ import struct
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from ...core.lazy import BEGUN
 from ...core.logs import Log
+from ...core.store import digest
 from . import key as keys
 from . import store
 
@@ -130,6 +130,6 @@ def _status(
     finally:
         os.close(folder)
     numbers = [number for name in names for number in looked_at[name]]
-    known = sha256("\n".join(names).encode())
+    known = digest("\n".join(names).encode())
     known.update(struct.pack(f"<{len(numbers)}Q", *numbers))
     return known.hexdigest(), max(numbers[3::4], default=0)

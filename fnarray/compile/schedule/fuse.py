@@ -23,6 +23,11 @@ from .select import Note
 from .views import shows_input
 from .work import operations_of, work_of
 
+#: Operations up to which a loop takes what it makes itself from registers, however many arrays that
+#: were: 49 weights of a window and their two sums (345) compile in .65 s in place of 1.40, and run
+#: in 590 us in place of 740.
+LONG = 500
+
 
 def fused(order: Order, selection: Selection, limits: Limits, note: Note) -> tuple[Item, ...]:
     """Merge each run of consecutive nests into trees; what is written out stays apart."""
@@ -71,6 +76,7 @@ class _Fusion:
             if isinstance(s, Nest) and s.node.out in order.donated
         }
 
+        self.operations: dict[Nest, int] = {}
         block = selection.block
         self.views = {s for s in order.statements if limits.views and shows_input(s, block)}
 
@@ -140,6 +146,25 @@ class _Fusion:
             long and any(not _inside(m, k) and self._is_dear(m) for m in members)
         )
 
+    def _touched(self, nest: Nest, group: _Group) -> int:
+        """Return how many arrays a loop touches with a nest in it.
+
+        What it makes itself is in registers, or written by one statement whoever reads it. But that
+        holds a long loop together too, whose kernel would grow with the program.
+        """
+        touched = group.streams.union(nest.reads)
+        if len(touched) > self.limits.streams:
+            made = touched & group.written
+            if made and sum(map(self._operations, (nest, *group.members))) <= LONG:
+                return len(touched) - len(made)
+        return len(touched)
+
+    def _operations(self, nest: Nest) -> int:
+        """Return how many operations are written into a nest."""
+        if nest not in self.operations:
+            self.operations[nest] = len(operations_of(nest.node, self.inlined))
+        return self.operations[nest]
+
     def _is_dear(self, nest: Nest) -> bool:
         return work_of(operations_of(nest.node, self.inlined)) >= self.limits.dear
 
@@ -151,7 +176,7 @@ class _Fusion:
             return "an input in another shape needs no loop"
         if item.extent != nest.loops[k].extent:
             return f"it runs {nest.loops[k].extent} times, what it reads {item.extent} times"
-        if len(item.streams.union(nest.reads)) > self.limits.streams:
+        if self._touched(nest, item) > self.limits.streams:
             return f"one loop touches {self.limits.streams} arrays at most"
         if len(item.members) >= self.limits.loop:
             return f"one loop holds {self.limits.loop} statements at most"

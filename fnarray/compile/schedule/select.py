@@ -52,6 +52,10 @@ STREAMS = 4
 #: Elements up to which fewer arrays do where more places read them: a loop for those costs nothing,
 #: and what each turn of Newton's method hands to the next was all that earlier ones had taken off.
 BRIEF = 64
+#: Dear values, which others read too, that a sum takes before it is kept, where they are made of as
+#: few arrays: in one loop with them it takes them from registers. What would take all 49 weights of
+#: a window at the end touched too many arrays for that (see `fuse.LONG`).
+TAKEN = 6
 CONTROL = (Branch, While, Scan)
 #: What vectors leave of a row is taken number by number: rows that are no whole vectors have to be
 #: longer by this (100 turns of Adam on rows of 200 took 1.43 ms as loops, and 1.03 by BLAS).
@@ -175,6 +179,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     serial = {a for n in folds for a in n.ins}
     turns = _turns(block.nodes)
     written: dict[Var, _Written] = {}
+    kept: dict[Var, frozenset[Var]] = {}  # dear values, and the arrays that each is made of
     registers = not in_loop and limits.numbers > 1  # a kernel holds more than one
     reach = _reach(block, users) if in_loop else {}
     roots: set[Node] = set()
@@ -214,10 +219,14 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = f"it costs {it.cost} additions, and turns that wait for each other take it"
         elif _narrows(node, made):
             why = "a fold ends with it, and it is narrower than what was folded"
+        elif not in_loop and _takes(out, it, kept):
+            why = f"it takes {TAKEN} dear values as they are made"
         elif it.height > limits.tall:
             why = f"{limits.tall} values are written into it already"
         if why:
             roots.add(node)
+            if it.cost >= limits.dear and repeated:
+                kept[out] = it.sources
             written[out] = _read_from(out)
             note(Reason("select", node, "computed by a statement of its own", why))
     return roots
@@ -268,6 +277,12 @@ def _into(node: Node, written: Mapping[Var, _Written]) -> _Written:
         sum(x.arrays for x in below),
         frozenset[Var]().union(*(x.sources for x in below)),
     )
+
+
+def _takes(value: Var, it: _Written, kept: Mapping[Var, frozenset[Var]]) -> bool:
+    """Whether a value takes many that are kept and that its own loop could make, of few arrays."""
+    found = [v for v in it.sources if v in kept and v.aval.shape == value.aval.shape]
+    return len(found) > TAKEN and len(frozenset[Var]().union(*(kept[v] for v in found))) <= TAKEN
 
 
 def _is_shared(number: Var, users: Sequence[Node]) -> bool:

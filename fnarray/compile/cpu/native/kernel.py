@@ -138,6 +138,7 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
     body = settled("variables", begin)
     body.straighten()
     body.module.texts += _functions(name, text, kinds, body)
+    shared.lent(body.module)
     return body.module
 
 
