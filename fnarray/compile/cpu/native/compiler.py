@@ -34,7 +34,7 @@ CODE_MODEL: Final = "jitdefault"
 TUNING: Final = ",+prefer-no-scatter" if platform.machine().lower() in ("x86_64", "amd64") else ""
 
 #: What begins the blocks of loops, and what counts their turns.
-_PHIS: Final = re.compile(r"(?:%\S+ = phi .*\n)+")
+_PHIS: Final = re.compile(r"^(?:[ \t]*%\S+ = phi .*\n)+", re.MULTILINE)
 _PHI: Final = re.compile(r"(%\S+) = phi i64 ")
 _NEXT: Final = re.compile(r" = add nuw nsw i64 (%[^\s,]+), ")
 
