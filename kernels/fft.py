@@ -14,34 +14,34 @@ import math
 import numpy as np
 
 from fnarray_kernels.complexmath import make
+from fnarray_kernels.radices import LINES, ROW, stages_of_all, stages_of_twos
 from fnarray_kernels.registry import compiled, outside
 from fnarray_kernels.scalar import u
 
-#: Lines that are transformed at once; a row of the working array has two parts of each.
-_LINES, _ROW = 16, 32
+#: Numbers of a table that are computed at once.
+_TURNS = 8
 #: Fewer lines than these, and longer ones, are transformed one by one, as matrices.
 _FEW, _LONG = 8, 4096
 #: Elements of a line that are read in a row: lines of powers of two share the sets of a cache.
 _RUN = 8
 _HALF_PI = math.pi / 2
-_FIFTH = tuple(f(k * math.pi / 5) for f in (math.cos, math.sin) for k in (2, 4))
 
 
 @outside(loops=True, integers=True, free=True)
 def _turns(table, n):
-    """Write the real and imaginary parts of ``exp(-2 pi i k / n)``, sixteen k at a time.
+    """Write the real and imaginary parts of ``exp(-2 pi i k / n)``, eight k at a time.
 
     Angles are reduced exactly, to an eighth of a turn; Taylor's series there leave 5e-17. Of a size
     that is a multiple of four a quarter is computed; the others are its numbers, to the bit.
     """
     quarters = 4 if n % 4 == 0 else 1
     some, size = n // quarters, np.float64(n)
-    ramp, share, angle = np.empty(_LINES, np.float64), 1.0 / size, _HALF_PI / size
-    for j in range(_LINES):
+    ramp, share, angle = np.empty(_TURNS, np.float64), 1.0 / size, _HALF_PI / size
+    for j in range(_TURNS):
         ramp[u(j)] = np.float64(j)
-    for first in range(0, some, _LINES):
+    for first in range(0, some, _TURNS):
         start = np.float64(first)
-        for i in range(_LINES):
+        for i in range(_TURNS):
             k = 4.0 * (ramp[u(i)] + start)
             quarter = np.floor(k * share + 0.5)
             x = (k - quarter * size) * angle
@@ -68,162 +68,6 @@ def _turns(table, n):
 
 
 @compiled
-def _twos(work, a, b, m, s, table, t):
-    gap, hop = m * s * _ROW, s * _ROW
-    for p in range(m):
-        c, d = table[u(2 * p * t)], table[u(2 * p * t + 1)]
-        for q in range(s):
-            at, to = a + (q + s * p) * _ROW, b + (q + 2 * s * p) * _ROW
-            for i in range(_LINES):
-                x, y = work[u(at + i)], work[u(at + i + _LINES)]
-                v, w = work[u(at + gap + i)], work[u(at + gap + i + _LINES)]
-                work[u(to + i)], work[u(to + i + _LINES)] = x + v, y + w
-                g, h = x - v, y - w
-                work[u(to + hop + i)] = g * c - h * d
-                work[u(to + hop + i + _LINES)] = g * d + h * c
-
-
-@compiled
-def _threes(work, a, b, m, s, table, t):
-    gap, hop = m * s * _ROW, s * _ROW
-    half, root = type(table[u(0)])(0.5), type(table[u(0)])(math.sqrt(0.75))
-    for p in range(m):
-        c, d = table[u(2 * p * t)], table[u(2 * p * t + 1)]
-        e, f = table[u(4 * p * t)], table[u(4 * p * t + 1)]
-        for q in range(s):
-            at, to = a + (q + s * p) * _ROW, b + (q + 3 * s * p) * _ROW
-            for i in range(_LINES):
-                x, y = work[u(at + i)], work[u(at + i + _LINES)]
-                v, w = work[u(at + gap + i)], work[u(at + gap + i + _LINES)]
-                g, h = work[u(at + 2 * gap + i)], work[u(at + 2 * gap + i + _LINES)]
-                x1, y1, x2, y2 = v + g, w + h, root * (w - h), root * (g - v)
-                work[u(to + i)], work[u(to + i + _LINES)] = x + x1, y + y1
-                x3, y3 = x - half * x1, y - half * y1
-                x4, y4, x5, y5 = x3 + x2, y3 + y2, x3 - x2, y3 - y2
-                work[u(to + hop + i)] = x4 * c - y4 * d
-                work[u(to + hop + i + _LINES)] = x4 * d + y4 * c
-                work[u(to + 2 * hop + i)] = x5 * e - y5 * f
-                work[u(to + 2 * hop + i + _LINES)] = x5 * f + y5 * e
-
-
-@compiled
-def _fours(work, a, b, m, s, table, t):
-    gap, hop = m * s * _ROW, s * _ROW
-    for p in range(m):
-        c1, d1 = table[u(2 * p * t)], table[u(2 * p * t + 1)]
-        c2, d2 = table[u(4 * p * t)], table[u(4 * p * t + 1)]
-        c3, d3 = table[u(6 * p * t)], table[u(6 * p * t + 1)]
-        for q in range(s):
-            at, to = a + (q + s * p) * _ROW, b + (q + 4 * s * p) * _ROW
-            for i in range(_LINES):
-                x0, y0 = work[u(at + i)], work[u(at + i + _LINES)]
-                x1, y1 = work[u(at + gap + i)], work[u(at + gap + i + _LINES)]
-                x2, y2 = work[u(at + 2 * gap + i)], work[u(at + 2 * gap + i + _LINES)]
-                x3, y3 = work[u(at + 3 * gap + i)], work[u(at + 3 * gap + i + _LINES)]
-                x4, y4, x5, y5 = x0 + x2, y0 + y2, x0 - x2, y0 - y2
-                x6, y6, x7, y7 = x1 + x3, y1 + y3, y1 - y3, x3 - x1
-                work[u(to + i)], work[u(to + i + _LINES)] = x4 + x6, y4 + y6
-                v1, w1, v2, w2, v3, w3 = x5 + x7, y5 + y7, x4 - x6, y4 - y6, x5 - x7, y5 - y7
-                work[u(to + hop + i)] = v1 * c1 - w1 * d1
-                work[u(to + hop + i + _LINES)] = v1 * d1 + w1 * c1
-                work[u(to + 2 * hop + i)] = v2 * c2 - w2 * d2
-                work[u(to + 2 * hop + i + _LINES)] = v2 * d2 + w2 * c2
-                work[u(to + 3 * hop + i)] = v3 * c3 - w3 * d3
-                work[u(to + 3 * hop + i + _LINES)] = v3 * d3 + w3 * c3
-
-
-@compiled
-def _fives(work, a, b, m, s, table, t):
-    gap, hop = m * s * _ROW, s * _ROW
-    # The parts of exp(2 pi i / 5) and of its square.
-    one, two = type(table[u(0)])(_FIFTH[0]), type(table[u(0)])(_FIFTH[1])
-    near, far = type(table[u(0)])(_FIFTH[2]), type(table[u(0)])(_FIFTH[3])
-    for p in range(m):
-        c1, d1 = table[u(2 * p * t)], table[u(2 * p * t + 1)]
-        c2, d2 = table[u(4 * p * t)], table[u(4 * p * t + 1)]
-        c3, d3 = table[u(6 * p * t)], table[u(6 * p * t + 1)]
-        c4, d4 = table[u(8 * p * t)], table[u(8 * p * t + 1)]
-        for q in range(s):
-            at, to = a + (q + s * p) * _ROW, b + (q + 5 * s * p) * _ROW
-            for i in range(_LINES):
-                x, y = work[u(at + i)], work[u(at + i + _LINES)]
-                x1, y1 = work[u(at + gap + i)], work[u(at + gap + i + _LINES)]
-                x2, y2 = work[u(at + 2 * gap + i)], work[u(at + 2 * gap + i + _LINES)]
-                x3, y3 = work[u(at + 3 * gap + i)], work[u(at + 3 * gap + i + _LINES)]
-                x4, y4 = work[u(at + 4 * gap + i)], work[u(at + 4 * gap + i + _LINES)]
-                v1, w1, v4, w4 = x1 + x4, y1 + y4, x1 - x4, y1 - y4
-                v2, w2, v3, w3 = x2 + x3, y2 + y3, x2 - x3, y2 - y3
-                work[u(to + i)], work[u(to + i + _LINES)] = x + v1 + v2, y + w1 + w2
-                e, f = x + one * v1 + two * v2, y + one * w1 + two * w2
-                g, h = x + two * v1 + one * v2, y + two * w1 + one * w2
-                p1, q1 = near * w4 + far * w3, near * v4 + far * v3
-                p2, q2 = far * w4 - near * w3, far * v4 - near * v3
-                g1, h1, g4, h4 = e + p1, f - q1, e - p1, f + q1
-                g2, h2, g3, h3 = g + p2, h - q2, g - p2, h + q2
-                work[u(to + hop + i)] = g1 * c1 - h1 * d1
-                work[u(to + hop + i + _LINES)] = g1 * d1 + h1 * c1
-                work[u(to + 2 * hop + i)] = g2 * c2 - h2 * d2
-                work[u(to + 2 * hop + i + _LINES)] = g2 * d2 + h2 * c2
-                work[u(to + 3 * hop + i)] = g3 * c3 - h3 * d3
-                work[u(to + 3 * hop + i + _LINES)] = g3 * d3 + h3 * c3
-                work[u(to + 4 * hop + i)] = g4 * c4 - h4 * d4
-                work[u(to + 4 * hop + i + _LINES)] = g4 * d4 + h4 * c4
-
-
-@compiled
-def _several(work, a, b, m, s, r, table, t):
-    """Do as `_twos` for any radix, by the definition."""
-    gap, hop = m * s * _ROW, s * _ROW
-    for p in range(m):
-        for q in range(s):
-            here, there = a + (q + s * p) * _ROW, b + (q + r * s * p) * _ROW
-            for k in range(r):
-                to = there + k * hop
-                c, d = table[u(2 * k * p * t)], table[u(2 * k * p * t + 1)]
-                for i in range(_LINES):
-                    x, y = work[u(here + i)], work[u(here + i + _LINES)]
-                    work[u(to + i)], work[u(to + i + _LINES)] = x * c - y * d, x * d + y * c
-                for j in range(1, r):
-                    turn = (k * p + j * k % r * m) % (r * m) * t
-                    e, f = table[u(2 * turn)], table[u(2 * turn + 1)]
-                    at = here + j * gap
-                    for h in range(_LINES):
-                        v, w = work[u(at + h)], work[u(at + h + _LINES)]
-                        work[u(to + h)] += v * e - w * f
-                        work[u(to + h + _LINES)] += v * f + w * e
-
-
-@outside(loops=True, integers=True, free=True)
-def _stages(work, n, table, step, places):
-    """Transform what the working array's first half holds; tell last where the result begins.
-
-    Every ``step``-th entry of the table is one of ``n``.
-    """
-    a, b, left, s = 0, n * _ROW, n, 1
-    while left > 1:
-        r = 4
-        if left % 4 == 0:
-            _fours(work, a, b, left // 4, s, table, s * step)
-        elif left % 3 == 0:
-            r = 3
-            _threes(work, a, b, left // 3, s, table, s * step)
-        elif left % 5 == 0:
-            r = 5
-            _fives(work, a, b, left // 5, s, table, s * step)
-        elif left % 2 == 0:
-            r = 2
-            _twos(work, a, b, left // 2, s, table, s * step)
-        else:
-            r = 7
-            while left % r != 0:
-                r += 2
-            _several(work, a, b, left // r, s, r, table, s * step)
-        left, s = left // r, s * r
-        a, b = b, a
-    places[u(_LINES)] = a
-
-
-@compiled
 def _places(places, first, count, inner, outer, step, start):
     """Write where sixteen lines begin; in place of those that there are not, the last one.
 
@@ -231,7 +75,7 @@ def _places(places, first, count, inner, outer, step, start):
     """
     first = min(first, count - 1)
     line, column = first // inner, first % inner
-    for i in range(_LINES):
+    for i in range(LINES):
         places[u(i)] = start + line * outer + column * step
         if first + i + 1 < count:
             column += 1
@@ -243,9 +87,9 @@ def _places(places, first, count, inner, outer, step, start):
 @compiled
 def _load(x, work, places, n, step, inverse):
     """Read lines; the parts of an inverse's change places."""
-    re = _LINES if inverse else 0
-    im, begin = _LINES - re, places[u(0)]
-    if places[u(_LINES - 1)] - begin == _LINES - 1:
+    re = LINES if inverse else 0
+    im, begin = LINES - re, places[u(0)]
+    if places[u(LINES - 1)] - begin == LINES - 1:
         _load_beside(x, work, begin, n, step, re, im)
     else:
         _load_apart(x, work, places, n, step, re, im)
@@ -254,8 +98,8 @@ def _load(x, work, places, n, step, inverse):
 @compiled
 def _load_beside(x, work, begin, n, step, re, im):
     for j in range(n):
-        at, to = begin + j * step, j * _ROW
-        for i in range(_LINES):
+        at, to = begin + j * step, j * ROW
+        for i in range(LINES):
             z = x[u(at + i)]
             work[u(to + re + i)], work[u(to + im + i)] = z.real, z.imag
 
@@ -264,23 +108,23 @@ def _load_beside(x, work, begin, n, step, re, im):
 def _load_apart(x, work, places, n, step, re, im):
     whole = n // _RUN * _RUN
     for first in range(0, whole, _RUN):
-        for line in range(_LINES):
-            at, to = places[u(line)] + first * step, first * _ROW + line
+        for line in range(LINES):
+            at, to = places[u(line)] + first * step, first * ROW + line
             for k in (0, 1, 2, 3, 4, 5, 6, 7):
                 z = x[u(at + k * step)]
-                work[u(to + k * _ROW + re)], work[u(to + k * _ROW + im)] = z.real, z.imag
-    for i in range(_LINES):
+                work[u(to + k * ROW + re)], work[u(to + k * ROW + im)] = z.real, z.imag
+    for i in range(LINES):
         for j in range(whole, n):
             w = x[u(places[u(i)] + j * step)]
-            work[u(j * _ROW + i + re)], work[u(j * _ROW + i + im)] = w.real, w.imag
+            work[u(j * ROW + i + re)], work[u(j * ROW + i + im)] = w.real, w.imag
 
 
 @compiled
 def _store(work, a, out, places, n, step, inverse, scale):
     """Write lines; see `_load`."""
-    re = _LINES if inverse else 0
-    im, begin = _LINES - re, places[u(0)]
-    if places[u(_LINES - 1)] - begin == _LINES - 1:
+    re = LINES if inverse else 0
+    im, begin = LINES - re, places[u(0)]
+    if places[u(LINES - 1)] - begin == LINES - 1:
         _store_beside(work, out, begin, n, step, a + re, a + im, scale)
     else:
         _store_apart(work, out, places, n, step, a + re, a + im, scale)
@@ -289,8 +133,8 @@ def _store(work, a, out, places, n, step, inverse, scale):
 @compiled
 def _store_beside(work, out, begin, n, step, re, im, scale):
     for j in range(n):
-        at, to = j * _ROW, begin + j * step
-        for i in range(_LINES):
+        at, to = j * ROW, begin + j * step
+        for i in range(LINES):
             x, y = work[u(at + re + i)], work[u(at + im + i)]
             out[u(to + i)] = make(scale * x, scale * y)
 
@@ -299,14 +143,14 @@ def _store_beside(work, out, begin, n, step, re, im, scale):
 def _store_apart(work, out, places, n, step, re, im, scale):
     whole = n // _RUN * _RUN
     for first in range(0, whole, _RUN):
-        for line in range(_LINES):
-            at, to = first * _ROW + line, places[u(line)] + first * step
+        for line in range(LINES):
+            at, to = first * ROW + line, places[u(line)] + first * step
             for k in (0, 1, 2, 3, 4, 5, 6, 7):
-                x, y = work[u(at + k * _ROW + re)], work[u(at + k * _ROW + im)]
+                x, y = work[u(at + k * ROW + re)], work[u(at + k * ROW + im)]
                 out[u(to + k * step)] = make(scale * x, scale * y)
-    for i in range(_LINES):
+    for i in range(LINES):
         for j in range(whole, n):
-            v, w = work[u(j * _ROW + i + re)], work[u(j * _ROW + i + im)]
+            v, w = work[u(j * ROW + i + re)], work[u(j * ROW + i + im)]
             out[u(places[u(i)] + j * step)] = make(scale * v, scale * w)
 
 
@@ -315,13 +159,13 @@ def _load_parts(x, work, places, n, part):
     """Read real lines that are one of the two parts of lines."""
     whole = n // _RUN * _RUN
     for first in range(0, whole, _RUN):
-        for line in range(_LINES):
-            at, to = places[u(line)] + first, first * _ROW + line + part
+        for line in range(LINES):
+            at, to = places[u(line)] + first, first * ROW + line + part
             for k in (0, 1, 2, 3, 4, 5, 6, 7):
-                work[u(to + k * _ROW)] = x[u(at + k)]
-    for i in range(_LINES):
+                work[u(to + k * ROW)] = x[u(at + k)]
+    for i in range(LINES):
         for j in range(whole, n):
-            work[u(j * _ROW + i + part)] = x[u(places[u(i)] + j)]
+            work[u(j * ROW + i + part)] = x[u(places[u(i)] + j)]
 
 
 @compiled
@@ -329,33 +173,33 @@ def _store_parts(work, a, out, places, n, scale):
     """Write real lines; see `_load_parts`."""
     whole = n // _RUN * _RUN
     for first in range(0, whole, _RUN):
-        for line in range(_LINES):
-            at, to = a + first * _ROW + line, places[u(line)] + first
+        for line in range(LINES):
+            at, to = a + first * ROW + line, places[u(line)] + first
             for k in (0, 1, 2, 3, 4, 5, 6, 7):
-                out[u(to + k)] = scale * work[u(at + k * _ROW)]
-    for i in range(_LINES):
+                out[u(to + k)] = scale * work[u(at + k * ROW)]
+    for i in range(LINES):
         for j in range(whole, n):
-            out[u(places[u(i)] + j)] = scale * work[u(a + j * _ROW + i)]
+            out[u(places[u(i)] + j)] = scale * work[u(a + j * ROW + i)]
 
 
 @compiled
 def _load_real(x, work, places, others, k):
     """Read what is the real part of an inverse, of two lines each, at a place."""
-    for i in range(_LINES):
-        work[u(k * _ROW + i)] = x[u(others[u(i)] + k)].real
-        work[u(k * _ROW + i + _LINES)] = x[u(places[u(i)] + k)].real
+    for i in range(LINES):
+        work[u(k * ROW + i)] = x[u(others[u(i)] + k)].real
+        work[u(k * ROW + i + LINES)] = x[u(places[u(i)] + k)].real
 
 
 @compiled
 def _twist(work, a, places, n, table):
     """Multiply the result of place ``k`` of line ``j`` by ``exp(-2 pi i j k / size)``."""
     for k in range(n):
-        at = a + k * _ROW
-        for i in range(_LINES):
+        at = a + k * ROW
+        for i in range(LINES):
             turn = 2 * k * places[u(i)]
             c, d = table[u(turn)], table[u(turn + 1)]
-            x, y = work[u(at + i)], work[u(at + i + _LINES)]
-            work[u(at + i)], work[u(at + i + _LINES)] = x * c - y * d, x * d + y * c
+            x, y = work[u(at + i)], work[u(at + i + LINES)]
+            work[u(at + i)], work[u(at + i + LINES)] = x * c - y * d, x * d + y * c
 
 
 @compiled
@@ -380,52 +224,63 @@ def _apart(real, kind):
     def apart(x, out, count, n, tall, inner, inverse, scale):
         """Transform lines one by one, the columns and then the rows of each as a matrix."""
         wide = n // tall
-        table, work = np.empty(2 * (n + _LINES), real), np.empty(2 * _ROW * wide, real)
-        places, matrix = np.empty(_LINES + 1, np.int64), np.empty(n, kind)
+        table, work = np.empty(2 * (n + LINES), real), np.empty(2 * ROW * wide, real)
+        places, matrix = np.empty(LINES + 1, np.int64), np.empty(n, kind)
         _turns(table, n)
         for line in range(count):
             start = line // inner * n * inner + line % inner
-            for column in range(0, wide, _LINES):
+            for column in range(0, wide, LINES):
                 _places(places, column, wide, wide, 0, inner, start)
                 _load(x, work, places, tall, wide * inner, inverse)
-                _stages(work, tall, table, wide, places)
-                a = places[u(_LINES)]
+                stages_of_all(work, tall, table, wide, places)
+                a = places[u(LINES)]
                 _places(places, column, wide, wide, 0, 1, 0)
                 _twist(work, a, places, tall, table)
                 _store(work, a, matrix, places, tall, wide, False, real(1))
-            for row in range(0, tall, _LINES):
+            for row in range(0, tall, LINES):
                 _places(places, row, tall, tall, 0, wide, 0)
                 _load(matrix, work, places, wide, 1, False)
-                _stages(work, wide, table, tall, places)
-                b = places[u(_LINES)]
+                stages_of_all(work, wide, table, tall, places)
+                b = places[u(LINES)]
                 _places(places, row, tall, tall, 0, inner, start)
                 _store(work, b, out, places, wide, tall * inner, inverse, scale)
 
     return apart
 
 
-def _along(real, apart):
-    """Return what transforms along the middle axis."""
+def _lines(real, stages):
+    """Return what transforms some lines along the middle axis by the stages of their size."""
 
     @compiled
     def together(x, out, count, n, inner, inverse, scale, low, high):
         """Transform some of the lines, sixteen at a time."""
-        table, work = np.empty(2 * (n + _LINES), real), np.empty(2 * _ROW * n, real)
-        places = np.empty(_LINES + 1, np.int64)
+        table, work = np.empty(2 * (n + LINES), real), np.empty(2 * ROW * n, real)
+        places = np.empty(LINES + 1, np.int64)
         _turns(table, n)
-        for first in range(low, high, _LINES):
+        for first in range(low, high, LINES):
             _places(places, first, count, inner, n * inner, 1, 0)
             _load(x, work, places, n, inner, inverse)
-            _stages(work, n, table, 1, places)
-            a = places[u(_LINES)]
+            stages(work, n, table, 1, places)
+            a = places[u(LINES)]
             _store(work, a, out, places, n, inner, inverse, scale)
 
     @outside(loops=True, integers=True, free=True)
     def lines(x, out, outer, n, inner, inverse, size, part, parts):
         """Transform the lines of one part of many along the middle axis, divided by a size."""
         count, scale = outer * inner, real(1) / real(size)
-        low, high = _part(count, _LINES, part, parts), _part(count, _LINES, part + 1, parts)
+        low, high = _part(count, LINES, part, parts), _part(count, LINES, part + 1, parts)
         together(x, out, count, n, inner, inverse, scale, low, high)
+
+    @compiled
+    def beside(x, out, outer, n, inner, inverse, size):
+        """Do as `along`, of lines side by side: a third of its text."""
+        lines(x, out, outer, n, inner, inverse, size, 0, 1)
+
+    return beside, lines
+
+
+def _along(real, apart, lines):
+    """Return what transforms along the middle axis."""
 
     @outside(loops=True, integers=True, free=True)
     def along(x, out, outer, n, inner, inverse, size):
@@ -436,12 +291,7 @@ def _along(real, apart):
         else:
             lines(x, out, outer, n, inner, inverse, size, 0, 1)
 
-    @compiled
-    def beside(x, out, outer, n, inner, inverse, size):
-        """Do as `along`, of lines side by side: a third of its text."""
-        lines(x, out, outer, n, inner, inverse, size, 0, 1)
-
-    return along, beside, lines
+    return along
 
 
 def _full(real, along):
@@ -465,7 +315,7 @@ def _full(real, along):
     return rest, full
 
 
-def _forward(real, kind, along, rest):
+def _forward(real, kind, stages, along, rest):
     """Return the transform of real numbers."""
 
     @compiled
@@ -481,38 +331,38 @@ def _forward(real, kind, along, rest):
     @compiled
     def forward_lines(x, out, count, n, half, low, high):
         """Transform lines of real numbers, two of them as the parts of one of complex numbers."""
-        table, work = np.empty(2 * (n + _LINES), real), np.empty(2 * _ROW * n, real)
-        places, others = np.empty(_LINES + 1, np.int64), np.empty(_LINES, np.int64)
+        table, work = np.empty(2 * (n + LINES), real), np.empty(2 * ROW * n, real)
+        places, others = np.empty(LINES + 1, np.int64), np.empty(LINES, np.int64)
         _turns(table, n)
         by = real(0.5)
-        for first in range(low, high, _ROW):
+        for first in range(low, high, ROW):
             _places(places, first, count, 1, n, 0, 0)
-            _places(others, first + _LINES, count, 1, n, 0, 0)
+            _places(others, first + LINES, count, 1, n, 0, 0)
             _load_parts(x, work, places, n, 0)
-            _load_parts(x, work, others, n, _LINES)
-            _stages(work, n, table, 1, places)
-            a = places[u(_LINES)]
+            _load_parts(x, work, others, n, LINES)
+            stages(work, n, table, 1, places)
+            a = places[u(LINES)]
             _places(places, first, count, 1, half, 0, 0)
-            _places(others, first + _LINES, count, 1, half, 0, 0)
+            _places(others, first + LINES, count, 1, half, 0, 0)
             for k in range(half):
-                at, to = a + k * _ROW, a + (n - k) % n * _ROW
-                for h in range(_LINES):
-                    x1, y1 = work[u(at + h)], work[u(at + h + _LINES)]
-                    x2, y2 = work[u(to + h)], work[u(to + h + _LINES)]
+                at, to = a + k * ROW, a + (n - k) % n * ROW
+                for h in range(LINES):
+                    x1, y1 = work[u(at + h)], work[u(at + h + LINES)]
+                    x2, y2 = work[u(to + h)], work[u(to + h + LINES)]
                     out[u(places[u(h)] + k)] = make(by * (x1 + x2), by * (y1 - y2))
                     out[u(others[u(h)] + k)] = make(by * (y1 + y2), by * (x2 - x1))
 
     @outside(loops=True, integers=True, free=True)
     def lines(x, out, count, n, part, parts):
         """Transform real lines of one part of many."""
-        low, high = _part(count, _ROW, part, parts), _part(count, _ROW, part + 1, parts)
+        low, high = _part(count, ROW, part, parts), _part(count, ROW, part + 1, parts)
         forward_lines(x, out, count, n, n // 2 + 1, low, high)
 
     @outside(loops=True, integers=True, free=True)
     def forward(x, out, outer, n0, n1, n2):
         """Transform real arrays of three axes; of the last one the first half is kept."""
         count, half = outer * n0 * n1, n2 // 2 + 1
-        if count < _ROW:
+        if count < ROW:
             few_forward(x, out, count, n2, half)
         else:
             lines(x, out, count, n2, 0, 1)
@@ -521,7 +371,7 @@ def _forward(real, kind, along, rest):
     return forward, lines
 
 
-def _back(real, kind, along, rest):
+def _back(real, kind, stages, along, rest):
     """Return the inverse of that of real numbers."""
 
     @compiled
@@ -542,26 +392,26 @@ def _back(real, kind, along, rest):
 
     @compiled
     def back_lines(x, out, count, n, half, scale):
-        table, work = np.empty(2 * (n + _LINES), real), np.empty(2 * _ROW * n, real)
-        places, others = np.empty(_LINES + 1, np.int64), np.empty(_LINES, np.int64)
+        table, work = np.empty(2 * (n + LINES), real), np.empty(2 * ROW * n, real)
+        places, others = np.empty(LINES + 1, np.int64), np.empty(LINES, np.int64)
         _turns(table, n)
-        for first in range(0, count, _ROW):
+        for first in range(0, count, ROW):
             _places(places, first, count, 1, half, 0, 0)
-            _places(others, first + _LINES, count, 1, half, 0, 0)
+            _places(others, first + LINES, count, 1, half, 0, 0)
             _load_real(x, work, places, others, 0)
             for k in range(1, (n + 1) // 2):
-                at, to = k * _ROW, (n - k) * _ROW
-                for i in range(_LINES):
+                at, to = k * ROW, (n - k) * ROW
+                for i in range(LINES):
                     v, w = x[u(places[u(i)] + k)], x[u(others[u(i)] + k)]
-                    work[u(at + i)], work[u(at + i + _LINES)] = v.imag + w.real, v.real - w.imag
-                    work[u(to + i)], work[u(to + i + _LINES)] = w.real - v.imag, v.real + w.imag
+                    work[u(at + i)], work[u(at + i + LINES)] = v.imag + w.real, v.real - w.imag
+                    work[u(to + i)], work[u(to + i + LINES)] = w.real - v.imag, v.real + w.imag
             if n % 2 == 0:
                 _load_real(x, work, places, others, n // 2)
-            _stages(work, n, table, 1, places)
-            a = places[u(_LINES)]
+            stages(work, n, table, 1, places)
+            a = places[u(LINES)]
             _places(places, first, count, 1, n, 0, 0)
-            _places(others, first + _LINES, count, 1, n, 0, 0)
-            _store_parts(work, a + _LINES, out, places, n, scale)
+            _places(others, first + LINES, count, 1, n, 0, 0)
+            _store_parts(work, a + LINES, out, places, n, scale)
             _store_parts(work, a, out, others, n, scale)
 
     @outside(loops=True, integers=True, free=True)
@@ -572,7 +422,7 @@ def _back(real, kind, along, rest):
         for i in range(count * half):
             some[u(i)] = x[u(i)]
         rest(some, outer, n0, n1, half, True)
-        if count < _ROW:
+        if count < ROW:
             few_back(some, out, count, n2, half, n0 * n1 * n2)
         else:
             back_lines(some, out, count, n2, half, real(1) / real(n0 * n1 * n2))
@@ -581,20 +431,23 @@ def _back(real, kind, along, rest):
 
 
 def _transforms(real, kind):
-    along, beside, lines = _along(real, _apart(real, kind))
-    found = []
-    for one in (along, beside):
+    """Return the kinds of transform: of all sizes, of lines side by side, and of powers of two."""
+    beside, lines = _lines(real, stages_of_all)
+    twos, lines_of_twos = _lines(real, stages_of_twos)
+    along = _along(real, _apart(real, kind), lines)
+    found = {"lines": lines, "lines_twos": lines_of_twos}
+    ways = (
+        ("", stages_of_all, along),
+        ("_beside", stages_of_all, beside),
+        ("_twos", stages_of_twos, twos),
+    )
+    for way, stages, one in ways:
         rest, full = _full(real, one)
-        forward, real_lines = _forward(real, kind, one, rest)
-        found += [full, forward, _back(real, kind, one, rest)]
-    return *found, lines, real_lines
+        forward, real_lines = _forward(real, kind, stages, one, rest)
+        back = _back(real, kind, stages, one, rest)
+        found |= {f"full{way}": full, f"forward{way}": forward, f"back{way}": back}
+        found[f"real_lines{way}"] = real_lines
+    return {f"{name}_{real.__name__}": function for name, function in found.items()}
 
 
-(
-    full_float32, forward_float32, back_float32, full_beside_float32, forward_beside_float32,
-    back_beside_float32, lines_float32, real_lines_float32,
-) = _transforms(np.float32, np.complex64)  # fmt: skip
-(
-    full_float64, forward_float64, back_float64, full_beside_float64, forward_beside_float64,
-    back_beside_float64, lines_float64, real_lines_float64,
-) = _transforms(np.float64, np.complex128)  # fmt: skip
+globals().update(_transforms(np.float32, np.complex64) | _transforms(np.float64, np.complex128))

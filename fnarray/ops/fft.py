@@ -99,8 +99,9 @@ def _call(ins: Any, outs: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...
     if max(fft_lengths) > _LINE or not all(map(_is_smooth, fft_lengths)):
         return HOST
     sizes = (prod(x.shape[: x.ndim - rank]), *(1,) * (_AXES - rank), *fft_lengths)
-    beside = "_beside" if _are_beside(fft_type, sizes) else ""
-    kernel = KernelRef("fft", f"{_KERNELS.get(fft_type, 'full')}{beside}_{real.name}")
+    beside = _are_beside(fft_type, sizes)
+    way = ("_twos" if all(map(_is_power, fft_lengths)) else "_beside") if beside else ""
+    kernel = KernelRef("fft", f"{_KERNELS.get(fft_type, 'full')}{way}_{real.name}")
     statics = sizes if fft_type in _KERNELS else (*sizes, fft_type == FftType.IFFT)
     flops = int(5 * prod(sizes) * log2(max(prod(fft_lengths), 2)))
     passes = _passes(fft_type, sizes, real.name)
@@ -132,19 +133,26 @@ def _passes(fft_type: FftType, sizes: Sequence[int], real: str) -> Any:
     if fft_type == FftType.IRFFT or max(axes) > _TOGETHER:
         return ()
     inverse = fft_type == FftType.IFFT
+
+    def of(n: int, kind: str = "lines") -> KernelRef:
+        return KernelRef("fft", f"{kind}{'_twos' if _is_power(n) else ''}_{real}")
+
     if fft_type == FftType.RFFT:
-        passes.append((KernelRef("fft", f"real_lines_{real}"), (last, axes[-1])))
+        passes.append((of(axes[-1], "real_lines"), (last, axes[-1])))
     else:
         size = inner if inverse else 1
-        lines = (last, axes[-1], 1, inverse, size)
-        passes.append((KernelRef("fft", f"lines_{real}"), lines))
+        passes.append((of(axes[-1]), (last, axes[-1], 1, inverse, size)))
     beside = axes[-1] // 2 + 1 if fft_type == FftType.RFFT else axes[-1]
     for k in (1, 0):
         if axes[k] > 1:
-            lines = (outer * prod(axes[:k]), axes[k], beside, inverse, 1)
-            passes.append((KernelRef("fft", f"lines_{real}"), lines))
+            passes.append((of(axes[k]), (outer * prod(axes[:k]), axes[k], beside, inverse, 1)))
         beside *= axes[k]
     return tuple(passes)
+
+
+def _is_power(n: int) -> bool:
+    """Whether a size is a power of two, which two radices of five are enough for."""
+    return n & (n - 1) == 0
 
 
 def _is_smooth(n: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from fnarray.compile.cpu.build import KernelSource
-from fnarray.compile.cpu.native import kernel, machine
+from fnarray.compile.cpu.native import compiler, kernel, load, machine
 from fnarray.compile.cpu.native.statements import Statements
 from tests.compilers.compare import Report, both
 
@@ -235,3 +236,31 @@ def test_kernels_without_masks_share_no_functions():
     assert module.features
     assert not module.shared
     assert not module.library
+
+
+def test_llvm_looks_for_no_better_addresses_where_loops_are_finished():
+    """The counter of a finished loop is hidden; what it carries beside, and does, stays."""
+    phi = "%s = phi i64 [ 1, %entry ], [ %t, %turn ]"
+    text = f"""define i64 @f(i64 %n) {{
+entry:
+br label %turn
+turn:
+%i = phi i64 [ 0, %entry ], [ %next, %turn ]
+{phi}
+%t = mul i64 %s, 3
+%next = add nuw nsw i64 %i, 1
+%more = icmp slt i64 %next, %n
+br i1 %more, label %turn, label %end
+end:
+ret i64 %t
+}}
+"""
+    found = compiler.counted(text)
+    head = found.partition("%t = mul")[0].partition("turn:\n")[2].splitlines()
+    assert head[0].startswith("%i.count = phi i64 [ 0, %entry ]")
+    assert head[1:] == [phi, '%i = call i64 asm "", "=r,0"(i64 %i.count)']
+    assert compiler.counted(found.replace("add nuw", "add")) == found.replace("add nuw", "add")
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(
+        load.made("fnarray_counted", text.replace("@f(", "@fnarray_counted("), straight=True)
+    )
+    assert function(4) == 3**4

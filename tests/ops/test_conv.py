@@ -9,6 +9,7 @@ import pytest
 
 import fnarray
 from fnarray import lax
+from fnarray.config import enable_x64
 from fnarray_kernels import conv as kernels
 
 from .cases_reduce import _CONVOLUTIONS
@@ -101,3 +102,15 @@ def test_layouts_and_shapes(oracle):
         ("conv_transpose_shape_tuple", ((2, 6, 7, 4), (2, 3, 4, 6), (1, 2), "SAME", names)),
     ):
         assert getattr(lax, name)(*args) == tuple(map(int, getattr(oracle, name)(*args)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_columns_about_the_width_of_vectors(dtype):
+    """Products of windows have one text of columns that fit a vector, and one of all others."""
+    with enable_x64(dtype == "float64"):
+        x = draw((2, 3, 5, 6)).astype(dtype)
+        for features in (1, 4, 5, 8, 9, 16, 17, 33):
+            w = draw((features, 3, 2, 3)).astype(dtype)
+            views = np.lib.stride_tricks.sliding_window_view(x, (2, 3), (2, 3))
+            want = np.einsum("bihwjk,oijk->bohw", views, w)
+            close(fnarray.jit(lambda x, w: lax.conv(x, w, (1, 1), "VALID"))(x, w), want)

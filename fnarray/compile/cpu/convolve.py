@@ -34,6 +34,8 @@ Loop = tuple[int, int, int]
 _TOGETHER: Final = 1 << 18
 #: The addresses that a call's words begin with.
 _POINTERS: Final = Struct("=3q")
+#: Where these words count columns.
+_COLUMNS: Final = windows.WORDS.index("n")
 #: Terms that must lie together, of several runs: of fewer, sums go to memory and back too often.
 _RUN: Final = 3
 
@@ -215,9 +217,8 @@ def convolution(node: Node, limits: Limits) -> Run | None:
         return None
     if node.eqn.params["batch_group_count"] > 1 or 0 in (*lhs.shape, *rhs.shape, *out.shape):
         return None
-    code = _product(letter)
     sizes, split = _sizes(node)
-    if code is None or not all(split):
+    if not windows.symbol(letter) or not layout_is_known() or not all(split):
         return None
     parts = [axes for axes in product(*split) if all(x.kernel for x in axes)]
     whole = len(parts) == 1 and all(x.every == 1 for x in parts[0])
@@ -233,6 +234,8 @@ def convolution(node: Node, limits: Limits) -> Run | None:
     if None in found:
         return None
     calls = [call for some in found for call in some or ()]
+    columns = max((call[_COLUMNS] for call in calls), default=0)
+    code = _product(letter, narrow=windows.is_narrow(letter, columns))
     (n, c, *images), (o, i, *kernel), (m, f, *places) = node.eqn.params["dimension_numbers"]
     orders = ((n, *images, c), (*kernel, i, o), (m, *places, f))
     if turned:
@@ -368,9 +371,8 @@ def _elements(
 
 
 @cache
-def _product(letter: str) -> int | None:
-    """Return the address of a product of windows; None where there is none."""
-    name = windows.symbol(letter)
-    return (
-        load.made(name, windows.text(name), straight=True) if name and layout_is_known() else None
-    )
+def _product(letter: str, *, narrow: bool) -> int:
+    """Return the address of a product of windows."""
+    name = windows.symbol(letter, narrow=narrow)
+    assert name
+    return load.made(name, windows.text(name), straight=True)

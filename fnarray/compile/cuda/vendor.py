@@ -32,6 +32,8 @@ from .values import NARROW
 _log: Final = logging.getLogger("fnarray.compile")
 #: Arrays of at least so many elements are sorted by CuPy's radix and merge sorts.
 LARGE: Final = 1 << 16
+#: What names of Fourier transforms end with: of all sizes, of lines side by side, of powers of two.
+_WAYS: Final = ("", "_beside", "_twos")
 _CUDA: Final = re.compile(r"cupy_cuda(\d+)x-")
 
 Run = Callable[..., Sequence[Any]]
@@ -383,8 +385,8 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     **{
         ("fft", f"{kind}_{real}"): (_fft, _always)
         for kind in (
-            *("full", "forward", "back", "full_beside", "forward_beside", "back_beside"),
-            *("lines", "real_lines"),
+            *(f"{kind}{way}" for kind in ("full", "forward", "back") for way in _WAYS),
+            *("lines", "real_lines", "lines_twos", "real_lines_twos"),
         )
         for real in ("float32", "float64")
     },

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import re
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -31,6 +32,30 @@ CODE_MODEL: Final = "jitdefault"
 #: What LLVM is told beside the processor's features. Stores to places that lie apart take longer as
 #: one instruction than one by one (Jacobians of 20,000 lanes on a Zen 5: 763 us and 665).
 TUNING: Final = ",+prefer-no-scatter" if platform.machine().lower() in ("x86_64", "amd64") else ""
+
+#: What begins the blocks of loops, and what counts their turns.
+_PHIS: Final = re.compile(r"^(?:[ \t]*%\S+ = phi .*\n)+", re.MULTILINE)
+_PHI: Final = re.compile(r"(%\S+) = phi i64 ")
+_NEXT: Final = re.compile(r" = add nuw nsw i64 (%[^\s,]+), ")
+
+
+def counted(text: str) -> str:
+    """Return a text whose loops count by numbers of which LLVM knows nothing.
+
+    Addresses stay as they are written, where *loop strength reduction* would look for better ones:
+    it finds none for loops around vectors, in a third to a half of code generation's time (radices
+    of Fourier transforms: 121 ms with it and 70 without).
+    """
+    counters = set(_NEXT.findall(text))
+
+    def hidden(phis: re.Match[str]) -> str:
+        lines, names = phis[0], counters.intersection(_PHI.findall(phis[0]))
+        for name in sorted(names):
+            lines = lines.replace(f"{name} = phi", f"{name}.count = phi")
+            lines += f'{name} = call i64 asm "", "=r,0"(i64 {name}.count)\n'
+        return lines
+
+    return _PHIS.sub(hidden, text) if counters else text
 
 
 def emitted(
@@ -63,6 +88,8 @@ def emitted(
         LLVM refuses the text.
     """
     do = llvm.functions()
+    if straight and not plain:
+        text = counted(text)
     with ExitStack() as stack:
 
         def made(value: Any, dispose: str) -> Any:

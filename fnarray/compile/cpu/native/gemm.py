@@ -102,12 +102,18 @@ def text(name: str) -> str | None:
     return "\n".join((parts(kind), _columns(kind), _PRODUCT.format(name=name, **sizes(kind))))
 
 
-def parts(kind: Kind) -> str:
-    """Return the text of ``strip.1`` and ``strip.2``, of ``rows``, and of what they call."""
-    tiles = [_tile(kind, r, w) for r in (tall(), _REST) for w in (1, 2)]
+def parts(kind: Kind, across: tuple[int, ...] = (1, 2)) -> str:
+    """Return the text of ``strip.1`` and ``strip.2``, of ``rows``, and of what they call.
+
+    Parameters
+    ----------
+    across : tuple of int
+        Of how many vectors strips there are.
+    """
+    tiles = [_tile(kind, r, w) for r in (tall(), _REST) for w in across]
     if not _has_masks():
-        tiles += [_tile(kind, tall(), w, whole=True) for w in (1, 2)]
-    return "\n".join((*tiles, *(_strip(kind, w) for w in (1, 2)), _rows(kind), _declared(kind)))
+        tiles += [_tile(kind, tall(), w, whole=True) for w in across]
+    return "\n".join((*tiles, *(_strip(kind, w) for w in across), _rows(kind), _declared(kind)))
 
 
 def _declared(kind: Kind) -> str:

@@ -99,9 +99,7 @@ one:
     i64 %m, i64 %k.some, i64 %n.some, i1 %new)
   br label %r.last
 two:
-  call void @strip.2(ptr %a.r, i64 %down, i64 %along, ptr %from, i64 %under, ptr %out.r, i64 %next,
-    i64 %m, i64 %k.some, i64 %n.some, i1 %new)
-  br label %r.last
+{two}
 r.last:
   %r.next = add i64 %r.at, 1
   %a.r.next = getelementptr i8, ptr %a.r, i64 %r.a
@@ -132,18 +130,38 @@ end:
   ret void
 }}"""
 
+_TWO: Final = """\
+  call void @strip.2(ptr %a.r, i64 %down, i64 %along, ptr %from, i64 %under, ptr %out.r, i64 %next,
+    i64 %m, i64 %k.some, i64 %n.some, i1 %new)
+  br label %r.last"""
+#: What names of products end with whose columns are one vector at most.
+_NARROW: Final = "1"
 
-def symbol(letter: str) -> str | None:
-    """Return what object code calls a product of ``s`` or ``d``; None where there is none."""
-    return NAME + letter if gemm.symbol(letter) else None
+
+def symbol(letter: str, *, narrow: bool = False) -> str | None:
+    """Return what object code calls a product of ``s`` or ``d``; None where there is none.
+
+    Parameters
+    ----------
+    narrow : bool
+        Whether columns are one vector at most, which is half of the text.
+    """
+    return NAME + letter + narrow * _NARROW if gemm.symbol(letter) else None
+
+
+def is_narrow(letter: str, columns: int) -> bool:
+    """Whether columns are one vector at most."""
+    return columns <= gemm.KINDS[letter].lanes
 
 
 def text(name: str) -> str:
     """Return the LLVM text of a product, given its symbol."""
-    kind = gemm.KINDS[name.removeprefix(NAME)]
+    narrow = name.endswith(_NARROW)
+    kind = gemm.KINDS[name.removeprefix(NAME).removesuffix(_NARROW)]
     loads: list[str] = []
     for at, word in enumerate(WORDS):
         loads.append(f"  %{word}.word = getelementptr i64, ptr %words, i64 {at}")
         loads.append(f"  %{word} = load {'ptr' if at < _POINTERS else 'i64'}, ptr %{word}.word")
-    nest = _NEST.format(name=name, loads="\n".join(loads), **gemm.sizes(kind))
-    return "\n".join((gemm.parts(kind), nest))
+    two = "  unreachable" if narrow else _TWO
+    nest = _NEST.format(name=name, loads="\n".join(loads), two=two, **gemm.sizes(kind))
+    return "\n".join((gemm.parts(kind, (1,) if narrow else (1, 2)), nest))
