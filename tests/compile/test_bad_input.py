@@ -82,7 +82,7 @@ def test_kernels_share_what_is_written_into_them():
     """One dictionary of the whole program stands for all kernels: each had a copy of its own."""
 
     def f(x):
-        for _ in range(150):
+        for _ in range(400):
             x = x * 0.5 + fa.lax.sin(x)
         return x
 
