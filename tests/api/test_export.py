@@ -462,7 +462,8 @@ def test_programs_say_for_which_places_they_are(kind):
     assert plain.nr_devices == 1
     with pytest.raises(AttributeError, match=r"in_shardings_hlo.*XLA's.*in_shardings_jax"):
         _ = plain.in_shardings_hlo
-    assert not hasattr(plain, "mlir_module") and not hasattr(plain, "nothing")
+    assert not hasattr(plain, "mlir_module")
+    assert not hasattr(plain, "nothing")
 
 
 def _said_by_jit(lib, module):
