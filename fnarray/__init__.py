@@ -247,6 +247,7 @@ _hooks.bind_with(
     ref_views=lambda: _load(".core.ref_views", __name__),
     eqn_text=lambda: _load(".core.pretty", __name__).eqn_text,
     graph_text=lambda: _load(".core.pretty", __name__).graph_text,
+    extension_names=lambda: _load(".extend._aliases", __name__),
     families=lambda: _load(".lax", __name__)._import_families,
     compiled_call=lambda: _load(".runtime.dispatch", __name__).compiled_call,
     report=lambda: _load(".report.explain", __name__).report_of,

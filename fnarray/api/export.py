@@ -62,6 +62,10 @@ def default_export_platform() -> str:
 
 # ---- exported programs ---------------------------------------------------------------------------
 
+_PAGE = "docs/how-to/run-a-jax-library.md"
+_INSTEAD = {f"{way}_shardings_hlo": f"{way}_shardings_jax(mesh)" for way in ("in", "out")}
+_INSTEAD |= dict.fromkeys(("mlir_module", "mlir_module_serialized"), "serialize()")
+
 
 class Exported:
     """A program, and what it takes and gives; made by `export` and `deserialize`.
@@ -112,6 +116,10 @@ class Exported:
         self._graphs: dict[tuple[int, ...], tuple[list[Any], ClosedGraph]] = {}
         #: Whether derivatives are those of the rules that it was traced with.
         self._whole = not program.rules
+
+    def __getattr__(self, name: str) -> Any:
+        why = f": it is XLA's. Use {_INSTEAD[name]}; see {_PAGE}." if name in _INSTEAD else ""
+        raise AttributeError(f"Exported has no attribute {name!r}{why}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return (

@@ -173,10 +173,10 @@ class _Stage:
 class TracedFunction(_Stage):
     """A function traced for one signature."""
 
-    @property
+    @cached_property
     def jaxpr(self) -> ClosedGraph:
         """The graph; what the function captured comes before its arguments."""
-        return self._traced.closed
+        return self._traced.told(self._traced.closed, self._fun)
 
     def lower(self) -> Lowered:
         """Schedule the graph and emit its source."""

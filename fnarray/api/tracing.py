@@ -67,9 +67,10 @@ def make_jaxpr(
         axes.outside = frozenset(map(id, _scalars_of(fun)))
         with tracing(axes):
             t = trace(fun, signature, user="make_jaxpr")
+        graph = t.told(t.graph, fun)
         if return_shape:
-            return t.graph, structs_of(t.out_spec, t.out_avals)
-        return t.graph
+            return graph, structs_of(t.out_spec, t.out_avals)
+        return graph
 
     make_graph.__name__ = f"make_jaxpr({fun_name(fun)})"
     return make_graph

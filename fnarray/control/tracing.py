@@ -12,6 +12,7 @@ import time
 import types
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..config import config
@@ -89,6 +90,18 @@ class Traced:
     def graph(self) -> ClosedGraph:
         """The graph that holds what the function captured: as it was traced."""
         return closed_over(self.closed, tuple(values_of(self.consts)))
+
+    def told(self, closed: ClosedGraph, fun: Callable[..., Any]) -> ClosedGraph:
+        """Return a graph of the function that says how the function names what it takes and gives.
+
+        Taken are what was captured, if it is among the inputs, and the leaves of the arguments.
+        """
+        names = self.signature.paths(fun)
+        captured = [""] * (len(closed.jaxpr.invars) - len(names))
+        found = tree.leaves_with_path(self.out_spec.unflatten(range(self.out_spec.num_leaves)))
+        results = tuple("result" + tree.keystr(path) for path, _ in found)
+        told = self.source, (*captured, *names), results
+        return ClosedGraph(replace(closed.jaxpr, told=told), closed.consts)
 
     @property
     def written_refs(self) -> tuple[int, ...] | None:

@@ -16,7 +16,7 @@ import numpy as np
 from .array import ArrayImpl
 from .avals import ShapedArray
 from .frozen import frozen
-from .hooks import eqn_text, graph_text
+from .hooks import eqn_text, extension_name, graph_text
 from .primitive import Primitive
 from .source import UNKNOWN, Source, located
 
@@ -64,6 +64,8 @@ class Eqn:
     params: dict[str, Any]
     source: Source = UNKNOWN
 
+    __getattr__ = extension_name
+
     def __repr__(self) -> str:
         return eqn_text(self)
 
@@ -79,6 +81,12 @@ class Graph:
     """Inputs, equations in order, outputs.
 
     ``constvars`` are inputs whose values the graph's owner holds (see `ClosedGraph`).
+
+    Attributes
+    ----------
+    told : tuple or None
+        Of a graph that was asked for: the `Source` of its function, what the function calls the
+        leaves of its arguments, and where each result is. A graph made of it has no such names.
     """
 
     constvars: tuple[Var, ...]
@@ -86,6 +94,11 @@ class Graph:
     eqns: tuple[Eqn, ...]
     outvars: tuple[Atom, ...]
     debug_name: str = field(default="", compare=False)
+    told: tuple[Source, tuple[str, ...], tuple[str, ...]] | None = field(
+        default=None, compare=False, repr=False
+    )
+
+    __getattr__ = extension_name
 
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]:
@@ -140,6 +153,8 @@ class ClosedGraph:
 
     jaxpr: Graph
     consts: tuple[Any, ...] = ()
+
+    __getattr__ = extension_name
 
     @property
     def graph(self) -> Graph:

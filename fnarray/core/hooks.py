@@ -59,6 +59,16 @@ def seen_ref(ref: Any, how: str, *args: Any) -> Any:
     return getattr(_bound("ref_views"), how)(ref, *args)
 
 
+def extension_name(self: Any, name: str) -> Any:
+    """Look an attribute up that extensions know: what ``__getattr__`` is of classes that have some.
+
+    They are set on the classes by what is imported here, when one is first asked for.
+    """
+    if not name.startswith("_"):
+        _bound("extension_names")
+    return object.__getattribute__(self, name)
+
+
 def graph_text(graph: Graph, **options: Any) -> str:
     """Return a graph as text."""
     return _bound("graph_text")(graph, **options)

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.avals import OverlayAval, ShapedArray
 from ..core.graph import ClosedGraph, Eqn, Graph, eqn_effects
 from ..core.primitive import Primitive
-from ..core.source import Source
+from ..core.source import UNKNOWN, Source
 from ..core.tangents import tangent_aval
 from ..core.trace import GraphTrace, Trace, Tracer, as_array
 from ..transforms.batch import BatchTracer
@@ -53,7 +53,16 @@ def _new_arg(self: GraphTrace, aval: Any, source_info: Any = None) -> Any:
 
 def _replaced(self: Graph, *, debug_info: Any = None, effects: Any = None, **parts: Any) -> Graph:
     """Return a graph with other parts: its effects are its equations', its name the function's."""
-    return replace(self, **{name: tuple(part) for name, part in parts.items()})
+    told = None if {"invars", "outvars"} & parts.keys() else self.told
+    return replace(self, told=told, **{name: tuple(part) for name, part in parts.items()})
+
+
+def _told(self: Graph) -> DebugInfo:
+    if self.told is None:
+        return DebugInfo("jit", self.debug_name)
+    source, names, results = self.told
+    at = "" if source.file == UNKNOWN.file else f" at {source.file}:{source.line}"
+    return DebugInfo("jit", source.function + at, names, results)
 
 
 class _Context:
@@ -63,7 +72,12 @@ class _Context:
 
 
 for _cls, _names in {
-    Tracer: {"_trace": property(lambda self: self.frame, _set_frame), "full_lower": _itself},
+    Tracer: {
+        "_trace": property(lambda self: self.frame, _set_frame),
+        "full_lower": _itself,
+        "get_referent": _itself,
+        "to_concrete_value": lambda self: None,
+    },
     Trace: {
         "main": property(_itself),
         "tag": None,
@@ -89,7 +103,8 @@ for _cls, _names in {
         "normalize": _itself,
     },
     Graph: {
-        "debug_info": property(lambda self: DebugInfo("jit", self.debug_name)),
+        "debug_info": property(_told),
+        "is_high": False,
         "replace": _replaced,
     },
     ClosedGraph: {

@@ -458,7 +458,12 @@ def test_programs_say_for_which_places_they_are(kind):
     again, mesh = _again(made), fnarray.sharding.AbstractMesh((4, 2), ("a", "b"))
     assert again.nr_devices == 8
     assert again.in_shardings_jax(mesh)[0].spec == fnarray.P(None, "a")
-    assert export.export(fnarray.jit(jnp.sin))(X).nr_devices == 1
+    plain = export.export(fnarray.jit(jnp.sin))(X)
+    assert plain.nr_devices == 1
+    with pytest.raises(AttributeError, match=r"in_shardings_hlo.*XLA's.*in_shardings_jax"):
+        _ = plain.in_shardings_hlo
+    assert not hasattr(plain, "mlir_module")
+    assert not hasattr(plain, "nothing")
 
 
 def _said_by_jit(lib, module):
