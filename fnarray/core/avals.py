@@ -93,6 +93,8 @@ class OverlayAval:
     dtype: Any
     weak_type: bool = False
 
+    __getattr__ = hooks.extension_name
+
     @property
     def ndim(self) -> int:
         """Number of axes."""
@@ -127,6 +129,9 @@ class OverlayAval:
 
     __str__ = str_short
 
+    def __repr__(self) -> str:
+        return f"ShapedArray({self.str_short()})"
+
 
 class ShapedArray:
     """Shape, dtype and weak type of an array.
@@ -147,6 +152,8 @@ class ShapedArray:
     """
 
     __slots__ = ("dtype", "place", "shape", "weak_type")
+
+    __getattr__ = hooks.extension_name
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -281,7 +288,8 @@ class ShapedArray:
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """``float32[3,4]``, or ``f32[3,4]`` with short dtype names; weak types begin with ``~``."""
-        name = short_name(self.dtype) if short_dtypes else self.dtype.name
+        short = short_dtypes or self.dtype.names  # NumPy's name of a float0 is void
+        name = short_name(self.dtype) if short else self.dtype.name
         weak = "~" if self.weak_type and not short_dtypes else ""
         if self.place is None:
             return f"{weak}{name}[{','.join(map(str, self.shape))}]"

@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.avals import OverlayAval, ShapedArray
+from ..core.dtypes import float0
 from ..core.graph import ClosedGraph, Eqn, Graph, eqn_effects
 from ..core.primitive import Primitive
 from ..core.source import UNKNOWN, Source
 from ..core.tangents import tangent_aval
 from ..core.trace import GraphTrace, Trace, Tracer, as_array
 from ..transforms.batch import BatchTracer
-from ._graphs import DebugInfo
+from ._graphs import DebugInfo, mapped_aval, unmapped_aval
 from ._interpreters import bind_given, bind_with_trace
 from ._primitive import as_aval
 from .source_info_util import NameStack
@@ -100,7 +101,17 @@ for _cls, _names in {
         "to_tangent_aval": tangent_aval,
         "to_ct_aval": _of_cotangents,
         "strip_weak_type": _strip_weak_type,
+        "update_weak_type": lambda self, weak_type: self.update(weak_type=weak_type),
+        "inc_rank": lambda self, size, axis: unmapped_aval(size, axis, self),
+        "dec_rank": lambda self, size, axis: mapped_aval(size, axis, self),
+        "lo_ty": lambda self: [self],
+        "is_high": False,
+        "has_qdd": False,
         "normalize": _itself,
+    },
+    OverlayAval: {
+        "to_tangent_aval": lambda self: ShapedArray(self.shape, float0),
+        "strip_weak_type": _itself,
     },
     Graph: {
         "debug_info": property(_told),

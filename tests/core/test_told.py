@@ -75,6 +75,27 @@ def test_captured_arrays_come_first_and_have_no_names():
     assert len(graph.invars) == 2
 
 
+AVALS = """
+    a.to_tangent_aval() i.to_tangent_aval() i.to_ct_aval() k.to_tangent_aval() k.strip_weak_type()
+    w.strip_weak_type() w.update_weak_type(False) a.update_weak_type(True) a.inc_rank(4,0)
+    a.inc_rank(4,1) a.dec_rank(2,0) a.dec_rank(3,1) a.dec_rank(None,None) a.lo_ty() a.is_high
+    a.has_qdd a.normalize()
+"""
+
+
+@pytest.mark.parametrize("expression", AVALS.split())
+def test_avals_answer_as_those_of_jax(expression):
+    """What JAX's types of arrays and keys have under names of their own."""
+
+    def answer(lib):
+        x = np.ones((2, 3), np.float32)
+        values = {"a": x, "i": lib.numpy.arange(3), "w": 1.0, "k": lib.random.key(0)}
+        types = {name: lib.typeof(value) for name, value in values.items()}
+        return repr(eval(expression, types))
+
+    assert answer(fnarray) == answer(jax)
+
+
 def test_names_of_jax_need_no_import():
     """What JAX's graphs and equations have is there in a program that imports nothing else."""
     program = (
@@ -84,6 +105,7 @@ def test_names_of_jax_need_no_import():
         "assert c.invars == c.jaxpr.invars and not c.jaxpr.is_high and not e.effects\n"
         "assert c.jaxpr.debug_info.arg_names == ('x',)\n"
         "assert str(e.source_info.name_stack) == '' and e.replace(params={}).params == {}\n"
+        "assert not fa.typeof(fa.numpy.ones(3)).strip_weak_type().is_high\n"
         "assert not hasattr(c, 'nothing') and not hasattr(e, '_nothing')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
