@@ -86,13 +86,13 @@ def _corpus(part: str, every: int, lanes: str) -> Report:
     return report
 
 
-@pytest.mark.parametrize(("every", "lanes"), [(11, "one"), (23, "four"), (3, "lowered")])
+@pytest.mark.parametrize(("every", "lanes"), [(11, "one"), (23, "four"), (9, "lowered")])
 def test_operations_agree(every: int, lanes: str) -> None:
     """Cases of all operations, in all dtypes that they take, give the same."""
     check(_corpus("operations", every, lanes))
 
 
-@pytest.mark.parametrize(("every", "lanes"), [(9, "one"), (17, "four"), (4, "lowered")])
+@pytest.mark.parametrize(("every", "lanes"), [(9, "one"), (17, "four"), (10, "lowered")])
 def test_random_programs_agree(every: int, lanes: str) -> None:
     """Random programs, their gradients and batches give the same."""
     check(_corpus("random_programs", every, lanes))
