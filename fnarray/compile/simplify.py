@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,8 @@ def _power_of(number: float) -> Map | None:
     """Return the text of a power that takes no logarithm, if the exponent is such a number."""
     if number == 2:
         return Map("({0} * {0})", 1)
-    from fnarray_kernels.vmath.roots import BY_EXPONENT  # which few programs need
-
-    name = BY_EXPONENT.get(number)
+    roots = import_module("fnarray_kernels.vmath.roots")  # which few programs need
+    name: str | None = roots.BY_EXPONENT.get(number)
     return Map(f"vm.{name}({{0}})", 4 if number in (3, 4) else 10) if name is not None else None
 
 
