@@ -31,7 +31,6 @@ from fnarray_kernels.linalg import (
     _tridiagonal,
     lu,
     permutation,
-    triangular_solve,
 )
 from fnarray_kernels.passes import HELD
 from fnarray_kernels.registry import compiled
@@ -225,13 +224,18 @@ def factor_cholesky(a, out, batch, n):
 
 @compiled
 def solve_triangular(a, b, out, batch, n, k, left, lower, transposed, conjugated, unit):
-    """Solve with triangular matrices."""
-    size, wide = n * n, n * k
+    """Solve with triangular matrices, where the results lie: a thread has no memory of its own."""
+    turned = transposed == left
+    row, column = (1, n) if turned else (n, 1)
+    down, across = (k, 1) if left else (1, n)
     s = thread()
     while s < batch:
-        triangular_solve(
-            part(a, s * size, size), part(b, s * wide, wide), part(out, s * wide, wide),
-            1, n, k, left, lower, transposed, conjugated, unit,
+        at = s * n * k
+        for e in range(n * k):
+            out[u(at + e)] = b[u(at + e)]
+        _substitute(
+            a, s * n * n, row, column, out, at, down, across, n, k,
+            lower != turned, conjugated, unit,
         )  # fmt: skip
         s += threads()
 
