@@ -413,7 +413,7 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
     kind: type | None = cast("type[Any]", type(x))
     if kind not in python_scalar_dtypes:
         if (aval := getattr(x, "aval", None)) is not None:
-            if hasattr(type(aval), "inner_aval"):  # of arrays, a look at the instance imports more
+            if hasattr(cast("type[Any]", type(aval)), "inner_aval"):  # its own look imports more
                 raise TypeError(f"expected an array or a number, got a {aval}: read it, ref[...].")
             return aval.dtype, aval.weak_type
         if isinstance(dtype := getattr(x, "dtype", None), DType):
