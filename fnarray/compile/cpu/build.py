@@ -18,6 +18,7 @@ from ..cache import store
 from ..cache.key import KernelSource
 from .key import kernel_name
 from .namespace import disabled, python_function, spell
+from .native import load as native
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,8 +177,6 @@ def _rebuilt(name: str, signature: tuple[str, ...], payload: bytes) -> Kernel:
     # Compilers are imported here and below: Numba takes 0.3 s, and a program that runs op by op
     # needs none.
     if payload[:4] == OBJECT:
-        from .native import load as native
-
         return native.rebuild(name, signature, payload)
     from . import jit
 
@@ -215,7 +214,6 @@ def _compile(name: str, src: KernelSource, text: str) -> Kernel:
 def _natively(name: str, src: KernelSource) -> tuple[Kernel, bytes] | None:
     """Compile without Numba; None, and the reason counted, for what only Numba can."""
     from .native import kernel
-    from .native import load as native
     from .native.types import Fallback
 
     try:
