@@ -123,6 +123,10 @@ def load_all(sources: Sequence[KernelSource], tell: Callable[[int], None]) -> li
 
     # The longest first, so that no thread begins one when the others have ended.
     wanted = sorted({*sources} - {*kernels}, key=lambda src: (-len(src.text), src.text))
+    if wanted:
+        from ..room import check_compiler  # which a program that is found needs not
+
+        check_compiler(max(src.text.count("\n") for src in wanted))
     if len(wanted) > 1:
         from .together import share
 
