@@ -32,6 +32,7 @@ from ..core.source import unlabelled
 from ..core.surgery import erased
 from ..core.uncollected import uncollected
 from ..core.verify import verify
+from ..errors import ProgramSizeError
 from . import report
 from .cache.key import kernel_name
 from .cpu.launch import threads
@@ -39,7 +40,7 @@ from .cpu.processor import processor
 from .cpu.target import CPU
 from .emit.source import KernelSource, Source
 from .ir import Block
-from .room import check_room, ran_out
+from .room import check_room, has_room, ran_out
 from .schedule.check import check_plan
 from .schedule.plan import Plan
 from .schedule.schedule import schedule
@@ -101,11 +102,16 @@ class Executable:
         return self.load()(*arrays)
 
     def load(self) -> Callable[..., tuple[np.ndarray, ...]]:
-        """Build the kernels and bind the driver, once."""
+        """Build the kernels and bind the driver, once; raise `ProgramSizeError` for no memory."""
         with self._lock:
             if self.run == self._first:
                 with span("build", self.graph.jaxpr.debug_name) as took, self._watched():
-                    self.run = self._bind()
+                    try:
+                        self.run = self._bind()
+                    except ProgramSizeError:
+                        raise
+                    except MemoryError as error:
+                        raise ran_out(self.graph.jaxpr, error) from error
                 self.seconds["build"] = took.seconds
         return self.run
 
@@ -117,6 +123,9 @@ class Executable:
     def _watched(self) -> Generator[None, None, None]:
         """Say how far the kernels are, should they take longer than `PATIENCE`."""
         ended, since = threading.Event(), monotonic()
+        if not has_room(1):  # the memory is the compiler's
+            yield
+            return
 
         def show() -> None:
             from .progress import show  # asked for by compilations that take long
@@ -284,7 +293,7 @@ def compile_graph(
         with uncollected():
             executable = _compiled(closed, target, given)
     except MemoryError as error:
-        raise ran_out(graph) from error
+        raise ran_out(graph, error) from error
     if key is not None and found is None:
         if len(_executables) >= 1024:
             _executables.pop(next(iter(_executables)), None)

@@ -18,6 +18,12 @@ from .ir import Block
 STATEMENT: Final = 40_000
 #: Fewer statements are not worth asking the system.
 SMALL: Final = 5_000
+#: Address space that LLVM takes before it compiles, and with the first kernels. Where there is no
+#: more of it LLVM ends the process, so that a limit (``ulimit -v``) is asked after beforehand.
+LIBRARY: Final = 160_000_000
+WORK: Final = 48_000_000
+#: Address space of a thread: its stack, and an arena of malloc's, cut out of twice its 64 MB.
+THREAD: Final = 144_000_000
 
 
 def check_room(block: Block, lengths: Sequence[int], abreast: int) -> None:
@@ -48,9 +54,41 @@ def check_room(block: Block, lengths: Sequence[int], abreast: int) -> None:
     raise _too_large(_parts(block), takes)
 
 
-def ran_out(graph: Graph) -> ProgramSizeError:
+def check_compiler(statements: int) -> None:
+    """Raise where a limit of address space leaves too little for LLVM, and so many statements.
+
+    Raises
+    ------
+    MemoryError
+        It says how much is needed, and is there; who knows the program says what is large.
+    """
+    free = _limit()
+    if free is None:
+        return
+    need = WORK + statements * STATEMENT + (0 if _has_compiler() else LIBRARY)
+    if need > free:
+        raise MemoryError(
+            f"to compile {statements:,} statements takes about {need / 1e6:,.0f} MB of address "
+            f"space, of which a limit (ulimit -v) leaves {max(free, 0) / 1e6:,.0f}"
+        )
+
+
+def has_room(threads: int) -> bool:
+    """Say whether a limit of address space leaves some for so many threads, and their work."""
+    free = _limit()
+    return free is None or free > (threads + 1) * THREAD
+
+
+def _has_compiler() -> bool:
+    try:
+        return "llvmlite" in Path("/proc/self/maps").read_text()
+    except OSError:
+        return False
+
+
+def ran_out(graph: Graph, why: BaseException) -> ProgramSizeError:
     """Return the error of a program for which there was no memory left."""
-    return _too_large(_graphs(graph), "")
+    return _too_large(_graphs(graph), f"; {why}" if why.args else "")
 
 
 def _too_large(parts: Iterable[tuple[str, Sequence[Eqn]]], takes: str) -> ProgramSizeError:

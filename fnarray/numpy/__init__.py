@@ -4,6 +4,7 @@ Names are imported when they are first used; type checkers and editors read ``__
 get their operators and methods from here (see ``core.array``).
 """
 
+from ..core.lazy import load as _load
 from ..core.lazy import surface as _surface
 
 #: Public names by the module they come from; a test compares the table with the modules.
@@ -97,3 +98,7 @@ _HOMES = {
 }
 
 __getattr__, __dir__, __all__ = _surface(__name__, _HOMES, "fft linalg")
+
+# What every program needs, arrays and `jit` with all that finds a program on disk: it takes a third
+# of what an import may, and was half of a first call that found its program.
+_load("..api.jit", __name__)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..config import config
+from ..config import config, followers
 from ..core.array import ArrayElsewhere
+from ..core.lazy import load
 from ..threads.cores import has_driver
 
 if TYPE_CHECKING:
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 
 if has_driver() or config.platforms:
     from . import device as device  # which sets where values are that are nowhere yet
+
+
+def _limited(platforms: str | None) -> None:
+    """Have devices where a program names its platforms, which may be after all was imported."""
+    if platforms:
+        load(".device", __package__)
+
+
+followers["platforms"] = _limited
 
 
 def on_gpu(place: Device) -> Callable[..., Any]:

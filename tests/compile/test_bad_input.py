@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,6 +77,25 @@ def test_memory_that_runs_out_names_the_largest_part(monkeypatch):
     for part in ("the body of the scan at", "200 operations", "test_bad_input.py", "lax.scan"):
         assert part in text, text
     assert gc.isenabled()
+
+
+def test_a_limit_of_address_space_is_asked_after(monkeypatch):
+    """LLVM ends a process that has none left (``ulimit -v``): an error comes before, not for all.
+
+    Kernels that are there need no compiler; where there is room for one thread, no other is begun.
+    """
+    x, f = np.ones(300, np.float32), lambda x: fa.numpy.sum(fa.lax.sin(x) * 3) + x
+    wanted = fa.jit(f)(x)
+    pipeline._executables.clear()
+    monkeypatch.setattr(room, "_limit", lambda: 10_000_000)
+    np.testing.assert_array_equal(fa.jit(f)(x), wanted)
+    with pytest.raises(ProgramSizeError) as caught:
+        fa.jit(lambda x: unrolled(x) - 1)(X)
+    for part in ("the body of the scan at", "200 operations", "address space", "lax.scan"):
+        assert part in str(caught.value), caught.value
+    monkeypatch.setattr(room, "_limit", lambda: 250_000_000)
+    monkeypatch.setattr(threading.Thread, "start", None)
+    assert np.isfinite(fa.jit(lambda x: fa.numpy.sum(fa.lax.cos(x)) + fa.lax.exp(x))(x)).all()
 
 
 def test_kernels_share_what_is_written_into_them():

@@ -300,7 +300,7 @@ def package(tmp_path, monkeypatch):
 def restart():
     """Forget what this process knows of sources, as the next one would not know it."""
     programs._looked_at.clear()
-    programs._contents.cache_clear()
+    programs._known.clear()
     keys._digest.cache_clear()
 
 

@@ -7,7 +7,6 @@ its process had loaded, and what they held: it never outlives the code that wrot
 
 from __future__ import annotations
 
-import functools
 import os
 import pickle
 import struct
@@ -66,9 +65,12 @@ def put(key: str, record: object, made_by: Iterable[str] = ()) -> None:
     names = _loaded(made_by)
     if names is None:
         return
-    contents = _contents(names)
-    # Looked at again, and after they were read: one may have changed since it was loaded.
-    if contents is None or _status(names, {})[1] + _SETTLED > BEGUN:
+    contents, latest = (_known[names], None) if names in _known else _read(names)
+    _known[names] = contents
+    if contents is None:
+        return
+    # Looked at after they were read: one may have changed since it was loaded.
+    if (latest if latest is not None else _status(names, {})[1]) + _SETTLED > BEGUN:
         return
     payload = pickle.dumps((names, contents, packed), protocol=pickle.HIGHEST_PROTOCOL)
     store.put(keys.program_name(key, _PLACE), payload)
@@ -93,21 +95,35 @@ def _loaded(more: Iterable[str]) -> Names | None:
     return tuple(sorted(path.removeprefix(start) for path in paths))
 
 
-@functools.cache
+#: Hashes of sources that this process has asked for.
+_known: Final[dict[Names, str | None]] = {}
+
+
 def _contents(names: Names) -> str | None:
-    """Return the hash of sources: read, or known from an earlier reading; None if one is gone."""
+    """Return the hash of sources; None if one is gone."""
+    if names not in _known:
+        _known[names] = _read(names)[0]
+    return _known[names]
+
+
+def _read(names: Names) -> tuple[str | None, int | None]:
+    """Return the hash of sources, read or known from an earlier reading.
+
+    Beside it, where they were read, when the last had changed: they were looked at again then.
+    """
     try:
-        status, latest = _status(names, _looked_at)
+        status = _status(names, _looked_at)[0]
         entry = f"f_{status[:32]}"
         known = store.get(entry)
         if known is not None:
-            return known.decode()
+            return known.decode(), None
         found = keys.hashed(_PLACE + os.sep + name for name in names)
-        if time.time_ns() - latest > _SETTLED and _status(names, {})[0] == status:
+        after, latest = _status(names, {})
+        if time.time_ns() - latest > _SETTLED and after == status:
             store.put(entry, found.encode())
     except OSError:
-        return None
-    return found
+        return None, None
+    return found, latest
 
 
 _looked_at: Final[dict[str, tuple[int, int, int, int]]] = {}

@@ -18,6 +18,7 @@ from ..cache import store
 from ..cache.key import KernelSource
 from .key import kernel_name
 from .namespace import disabled, python_function, spell
+from .native import load as native
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,6 +123,10 @@ def load_all(sources: Sequence[KernelSource], tell: Callable[[int], None]) -> li
 
     # The longest first, so that no thread begins one when the others have ended.
     wanted = sorted({*sources} - {*kernels}, key=lambda src: (-len(src.text), src.text))
+    if wanted:
+        from ..room import check_compiler  # which a program that is found needs not
+
+        check_compiler(max(src.text.count("\n") for src in wanted))
     if len(wanted) > 1:
         from .together import share
 
@@ -176,8 +181,6 @@ def _rebuilt(name: str, signature: tuple[str, ...], payload: bytes) -> Kernel:
     # Compilers are imported here and below: Numba takes 0.3 s, and a program that runs op by op
     # needs none.
     if payload[:4] == OBJECT:
-        from .native import load as native
-
         return native.rebuild(name, signature, payload)
     from . import jit
 
@@ -215,7 +218,6 @@ def _compile(name: str, src: KernelSource, text: str) -> Kernel:
 def _natively(name: str, src: KernelSource) -> tuple[Kernel, bytes] | None:
     """Compile without Numba; None, and the reason counted, for what only Numba can."""
     from .native import kernel
-    from .native import load as native
     from .native.types import Fallback
 
     try:

@@ -39,9 +39,10 @@ def compilers() -> list[Path]:
     return [*own, *sorted((here / "native").glob("*.py"))]
 
 
-def makers() -> list[str]:
+@functools.cache
+def makers() -> tuple[str, ...]:
     """List all sources that the names of kernels stand for."""
-    return [path for _, path in keys.sources("fnarray_kernels")] + [str(p) for p in compilers()]
+    return (*(path for _, path in keys.sources("fnarray_kernels")), *map(str, compilers()))
 
 
 @functools.cache

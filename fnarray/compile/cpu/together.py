@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ...config import scoped_all, scoped_values
+from ..room import has_room
 from .launch import threads
 
 T = TypeVar("T")
@@ -35,6 +36,8 @@ def share(work: Callable[[T], None], items: Sequence[T]) -> None:
     helpers: list[threading.Thread] = []
     try:
         for k in range(1, min(threads(), len(items))):
+            if not has_room(1):
+                break
             helper = threading.Thread(target=take, name=f"fnarray compiler {k}")
             helper.start()
             helpers.append(helper)

@@ -67,7 +67,12 @@ def functions() -> Do:
     """Return the functions by name; raise `Fallback` where llvmlite has others."""
     known = _path() if version("llvmlite").startswith(KNOWN) else None
     path, handle = (known, None) if known else _asked()
-    waits = ctypes.PyDLL(path, handle=handle)
+    try:
+        waits = ctypes.PyDLL(path, handle=handle)
+    except OSError as error:
+        if "map segment" in str(error) or "allocate memory" in str(error):
+            raise MemoryError(f"LLVM's library finds no room: {error}") from error
+        raise
     runs = ctypes.CDLL(path, handle=waits._handle)
     found: Do = {}
     for name, (result, takes, long) in FUNCTIONS.items():
