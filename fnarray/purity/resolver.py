@@ -76,6 +76,8 @@ class LiveResolver:
     """Answers the engine's questions from objects, and notes in `guards` what it looked up."""
 
     contexts: tuple[int, int] = (6, 40)
+    #: As deep as anything is followed: each turn may read the next of a captured tuple's parts.
+    recursion: int = 40
     presumes: bool = False
 
     def __init__(self) -> None:

@@ -286,10 +286,12 @@ class Resolver(Protocol):
     """What the engine asks of a front end; None always means "nobody knows".
 
     ``contexts`` says how often one function is entered with different arguments: with local ones,
-    which can do no harm that was not seen before, and with others.
+    which can do no harm that was not seen before, and with others. ``recursion`` says how often a
+    function is entered inside of itself, through traces or not.
     """
 
     contexts: tuple[int, int]
+    recursion: int
     #: Whether a test is decided by what a call writes out, and arguments are taken to be arrays.
     presumes: bool
 

@@ -82,6 +82,87 @@ def never(v):
 def f(x): return x * norm(1) + other(2)
 """
     },
+    # Nor where it is registered: by a call, of a lambda, in a file that is imported for it.
+    "generic functions of several files": {
+        "base.py": """
+import functools
+
+@functools.singledispatch
+def norm(v): return v
+
+class Scale:
+    @functools.singledispatchmethod
+    def of(self, v): return v
+
+    @of.register
+    def _(self, v: int):
+        seen.append(v)  # FNA103
+        return v
+seen = []
+""",
+        "handlers.py": """
+import base
+log = []
+
+@base.norm.register
+def of_int(v: int):
+    log.append(v)  # FNA103
+    return v
+
+def of_float(v):
+    log.append(v)  # FNA103
+    return v
+
+base.norm.register(float, of_float)
+base.norm.register(str)(lambda v: log.append(v) or 2.0)  # FNA103
+base.norm.register(bytes, len)
+""",
+        "unused.py": """
+import base
+log = []
+
+@base.norm.register
+def of_list(v: list):
+    log.append(v)
+    return v
+""",
+        "main.py": """
+import jax
+import base, handlers
+scale = base.Scale()
+
+@jax.jit
+def f(x): return x * base.norm(1) + scale.of(2)
+""",
+    },
+    # What a cache is given outlives the trace; so does what a bar shows.
+    "caches and bars": {
+        "caches.py": """
+import functools
+import fnarray, fnarray.numpy as jnp
+import tqdm
+from tqdm.auto import trange
+bar = tqdm.tqdm(total=3)
+
+@functools.lru_cache(maxsize=None)
+def ones(n): return jnp.ones(n)
+
+@functools.cache
+def size(n): return 2 * n
+
+class Grid:
+    @functools.cached_property
+    def points(self): return jnp.ones(3)
+grid = Grid()
+
+@fnarray.jit
+def f(x):
+    for i in trange(3):  # FNA311
+        x = x + ones(3) + size(2)  # FNA103
+    bar.update(1)  # FNA311
+    return x + grid.points  # FNA103
+""",
+    },
     "re-exports": {
         "pkg/__init__.py": "from .core import work as work\nfrom .sub import *\n",
         "pkg/core.py": """

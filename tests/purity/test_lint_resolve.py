@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fnarray.purity.engine.machine import Engine
 from fnarray.purity.lint.config import Settings
+from fnarray.purity.lint.linter import lint
 from fnarray.purity.lint.project import Project
 from fnarray.purity.lint.source import parse, read
 from fnarray.purity.lint.statics import StaticResolver
@@ -183,3 +185,40 @@ def test_across_files(tmp_path: Path):
     body, _ = found.follow(found.attribute(module, "helper"))
     assert isinstance(body.node, ast.FunctionDef)
     assert Path(body.file).name == "state.py"
+
+
+INTERPRETER = """
+import jax
+seen = []
+
+def run(program, x):
+    for step in program:
+        if step.loop:
+            x, _ = jax.lax.scan(lambda c, i: (run(step.body, c), i), x, None, 3)
+        elif step.branch:
+            x = jax.lax.cond(x > 0, lambda v: run(step.body, v), lambda v: run(step.other, v), x)
+        elif step.turns:
+            x = jax.lax.fori_loop(0, 3, lambda i, v: run(step.body, v), x)
+        else:
+            seen.append(x)
+    return x
+
+@jax.jit
+def start(x):
+    return run(x.program, x)
+"""
+
+
+def test_a_function_that_traces_itself_is_followed_a_few_deep(monkeypatch: pytest.MonkeyPatch):
+    """Each of its traces is one level deeper, and would be new to it forty times over."""
+    bodies: list[int] = []
+    block = Engine.block
+
+    def counted(engine: Engine, body: list[ast.stmt], frame):
+        bodies.append(len(body))
+        return block(engine, body, frame)
+
+    monkeypatch.setattr(Engine, "block", counted)
+    found = lint([parse("interpreter.py", INTERPRETER)], Settings()).findings
+    assert [(f.code, f.line) for f in found] == [("FNA103", 14)]
+    assert len(bodies) < 200  # 929 without the limit

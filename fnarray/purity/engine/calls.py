@@ -170,7 +170,9 @@ def call(
     path = frame.path if callee.kind == "property" else _further(frame.path, name)
     result = enter(engine, function, bound, level, path)
     if callee.keeps:
-        keep(engine, callee, [result, *(args or []), *keywords.values()], frame, node)
+        # A tracer of JAX's has no hash: no cache takes one as an argument.
+        given = [] if engine.resolver.presumes else [*(args or []), *keywords.values()]
+        keep(engine, callee, [result, *given], frame, node)
     if callee.kind == "function" and _is_context_manager(function):
         return Value("context", level, fields={None: take_element(engine, result, frame)})
     return result

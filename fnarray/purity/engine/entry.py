@@ -69,6 +69,9 @@ def enter(
         return engine.memo[key] or engine.unknown(level)
     if engine.depth > _DEEPEST or len(engine.memo) > _MOST_CALLS:
         return engine.unknown(level)
+    within = engine.within.get(id(node), 0)
+    if within >= engine.resolver.recursion:
+        return engine.unknown(level)
     outer = any(v.level == OUTSIDE or v.argument for v in bound.values())
     # Those that a literal sends one way are counted apart: they have not seen the other.
     counted = id(node), -level if literal else level
@@ -82,6 +85,7 @@ def enter(
     for name in parameters(node):
         frame.env[name] = bound.get(name) or argument_of(engine, function, name, level)
     engine.depth += 1
+    engine.within[id(node)] = within + 1
     try:
         if isinstance(node, ast.Lambda):
             result: Value | None = engine.expr(node.body, frame)
@@ -91,6 +95,7 @@ def enter(
             result = join(frame.returns)
     finally:
         engine.depth -= 1
+        engine.within[id(node)] = within
     for inner in frame.nested:
         enter_unseen(engine, inner, frame)
     if frame.facts.yields or frame.facts.awaits:

@@ -77,6 +77,8 @@ class Engine:
         self.memo: dict[tuple[Any, ...], Value | None] = {}
         self.contexts: dict[tuple[int, int], int] = {}
         self.depth = 0
+        #: How often a function is entered and not yet left, by its node.
+        self.within: dict[int, int] = {}
         self.catching = False
         #: Functions from outside that were named, by the node that names them: see `name`.
         self.named: dict[int, dict[int, tuple[Value, Frame, ast.AST]]] = {}

@@ -10,12 +10,15 @@ from typing import Any, Protocol, cast
 from ..nodes import walk
 from ..scopes import Frame
 from ..values import CONTAINERS, Function, Value
-from .index import Scope
-from .project import Project
+from .index import Module, Scope
+from .project import Project, Target
 from .traced import Finder
 
-_GENERIC = "functools.singledispatch"
+_GENERIC = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
 _MENTIONED = re.compile("singledispatch")
+_REGISTERS = re.compile(r"\.register\(")
+_CACHES = frozenset({"functools.lru_cache", "functools.cache", "functools.cached_property"})
+_CACHE = re.compile("cache")
 
 
 class Reader(Protocol):
@@ -97,22 +100,50 @@ class Decorators:
             ) if held is not None else base  # fmt: skip
         return self._wrapping[key]
 
-    def implementations(self, scope: Scope) -> Iterator[Function]:
-        """Yield what the file registers with a generic function: a call may run any of them."""
+    def keeps(self, scope: Scope) -> bool:
+        """Say whether a function's results outlive its calls."""
         outer = scope.parent
-        resolve = self.resolver.project.resolve
-        own = getattr(scope.node, "decorator_list", ())
+        if outer is None or not scope.module.mentions(_CACHE):
+            return False
+        made = (getattr(d, "func", d) for d in getattr(scope.node, "decorator_list", ()))
+        return any(getattr(self._resolve(d, outer), "name", "") in _CACHES for d in made)
+
+    def is_generic(self, scope: Scope) -> bool:
+        """Say whether a function is one of several that are chosen by an argument's class."""
+        outer = scope.parent
         if outer is None or not scope.module.mentions(_MENTIONED):
+            return False
+        own = getattr(scope.node, "decorator_list", ())
+        return any(getattr(self._resolve(d, outer), "name", "") in _GENERIC for d in own)
+
+    def implementations(self, scope: Scope, module: Module | None = None) -> Iterator[Function]:
+        """Yield what a file registers with a generic function: a call may run any of them.
+
+        By default the file that defines it.
+        """
+        if not self.is_generic(scope):
             return
-        if all(getattr(resolve(d, outer), "name", "") != _GENERIC for d in own):
-            return
-        for other in scope.module.functions:
+        module = module or scope.module
+        for other in module.functions:
             for decorator in getattr(other.node, "decorator_list", ()):
                 made = decorator.func if isinstance(decorator, ast.Call) else decorator
-                if not isinstance(made, ast.Attribute) or made.attr != "register":
-                    continue
-                if other.parent and resolve(made.value, other.parent) is scope:
+                if other.parent and self._registers(made, scope, other.parent):
                     yield self.resolver.function(other)
+        for call in module.calls if module.mentions(_REGISTERS) else ():
+            func, given = call.node.func, call.node.args[-1:]
+            if isinstance(func, ast.Call):  # ``generic.register(int)(function)``
+                func = func.func
+            if given and self._registers(func, scope, call.scope):
+                for one, *_ in self.resolver.finder.functions(given[0], call.scope):
+                    yield self.resolver.function(one)
+
+    def _registers(self, made: ast.expr, scope: Scope, outer: Scope) -> bool:
+        if not isinstance(made, ast.Attribute) or made.attr != "register":
+            return False
+        return self._resolve(made.value, outer) is scope
+
+    def _resolve(self, node: ast.expr, scope: Scope) -> Target | None:
+        return self.resolver.project.resolve(node, scope)
 
     def replacing(self, scope: Scope) -> list[Scope]:
         """Return the project's classes that decorate a function: an object takes its place."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..engine.analysis import analyse
@@ -106,12 +106,17 @@ class Effects:
         """Return what a traced function does, and what it takes to be harmless there."""
         found: list[Found] = []
         self.resolver.budget, self.resolver.presumes = BUDGET, not traced.ours
-        for function in (self.function(traced), *self.wrappers(traced)):
+        waiting = [self.function(traced), *self.wrappers(traced)]
+        for function in waiting:  # it grows on the way
             analysis = analyse(function, self.resolver, (traced.label,))
             for entered in analysis.entered:
                 scope = entered.module.module.scopes.get(entered.node)
                 if scope is not None and scope.holds:
                     self.entered.add(key_of(scope))
+                if scope is not None:
+                    known = {id(one.node) for one in waiting}
+                    afar = self.registered(scope, traced)
+                    waiting += (one for one in afar if id(one.node) not in known)
             written: set[tuple[object, ...]] = set()
             trace = Trace(traced, {function.node, *(one.node for one in analysis.entered)})
             for finding in sorted(analysis.findings, key=is_read):
@@ -193,6 +198,16 @@ class Effects:
             if self.resolver.finder.is_partial(call.func, scope):
                 return [self.resolver.of(arg, scope) for arg in call.args[1:]]
         return []
+
+    def registered(self, scope: Scope, traced: TracedSite) -> Iterator[Function]:
+        """Yield what files that the traced function's imports register with a generic function."""
+        if self.resolver.decorators.is_generic(scope):
+            here = traced.scope.module
+            targets = dict.fromkeys(target for _, target in here.imports)
+            near = (self.resolver.project.module(target, here) for target in targets)
+            for module in (here, *near):
+                if module is not None and module is not scope.module:
+                    yield from self.resolver.decorators.implementations(scope, module)
 
     def wrappers(self, traced: TracedSite) -> list[Function]:
         """Return the functions that the project's own decorators put around a function.

@@ -11,6 +11,7 @@ from typing import Any, cast
 from ..bindings import belongs, bound_before, bound_in_class
 from ..cells import rebound
 from ..known import RESULTS, effect_of
+from ..rules import Print
 from ..values import ABSENT, CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
 from .classes import assigned, attributes, instance_kind, is_enum, is_thread_local
@@ -60,6 +61,8 @@ class StaticResolver:
 
     #: More find nothing more in 352,000 lines of libraries, and take half as long again.
     contexts: tuple[int, int] = (1, 4)
+    #: An interpreter that runs itself in the loops it finds went 40 traces deep.
+    recursion: int = 3
     presumes: bool = False
 
     def __init__(self, finder: Finder) -> None:
@@ -439,7 +442,8 @@ class StaticResolver:
             )
             around += tuple(self.instance(s, name) for s in self.decorators.replacing(target))
             return Value("function", OUTSIDE, name=name, ref=ref, function=self.function(target),
-                         holder="global", constant=True, others=around)  # fmt: skip
+                         holder="global", constant=True, others=around,
+                         keeps=self.decorators.keeps(target))  # fmt: skip
         if target.is_class:
             self._classes[ref] = target
             return Value("class", OUTSIDE, name=name, ref=ref, holder="global", constant=True)
@@ -590,6 +594,7 @@ class StaticResolver:
             kind = "array"
         elif node.args and self.finder.named(dotted) is not None:
             return self.of(node.args[0], scope, name)
-        if external_kind(dotted) == "class" and (not kind or effect_of(dotted)):
+        shows = effect_of(dotted) == Print.code  # a bar: what it is told to do shows as well
+        if shows or (external_kind(dotted) == "class" and (not kind or effect_of(dotted))):
             return Value("frozen", OUTSIDE, name=name, ref=dotted)
         return Value(kind, OUTSIDE, name=name) if kind else None
