@@ -9,6 +9,7 @@ which a program moves at least once; an H200 copies 4.3 TB/s.
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import json
 import math
@@ -252,7 +253,7 @@ def asked(module: str, name: str, scale: int) -> dict[str, float] | None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; 1 where a program of ours fails, or has wrong results."""
+    """Run the command line; 1 where a program of ours fails, or has wrong results, or no GPU is."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="a thousandth of the sizes")
     parser.add_argument("--only", nargs="+", choices=ROWS, metavar="NAME", default=list(ROWS))
@@ -262,6 +263,11 @@ def main(arguments: list[str] | None = None) -> int:
         module, name, scale = options.work
         print(json.dumps(work(module, name, int(scale))))
         return 0
+    try:
+        importlib.import_module("fnarray").devices("gpu")
+    except RuntimeError as error:
+        print(f"compare.py --device gpu needs a GPU. {error}", file=sys.stderr)
+        return 1
     scale, failed = 1024 if options.small else 1, 0
     print("| workload | us | GB/s | JAX's us | JAX / ours | error |")
     print("|---|---:|---:|---:|---:|---:|", flush=True)

@@ -88,6 +88,22 @@ def _identity(x, at, rows, columns):
         e += lanes()
 
 
+@compiled
+def _from_right(x, to, columns, rows, v, at, step, count, tau):
+    """Take ``tau x v v^H`` off rows of ``x``, a lane for each."""
+    i = lane()
+    while i < rows:
+        row = to + i * columns
+        total = x[u(row)]
+        for c in range(1, count):
+            total += x[u(row + c)] * v[u(at + c * step)]
+        total *= tau
+        x[u(row)] -= total
+        for c in range(1, count):
+            x[u(row + c)] -= total * np.conj(v[u(at + c * step)])
+        i += lanes()
+
+
 # ---- QR ----------------------------------------------------------------------------------------
 
 
@@ -215,4 +231,77 @@ def qr_pivoted(a, q, r, order, x, tau, norms, batch, m, n, k, eps):
             _measured(x, at, norms, partial, m, n, j, eps)
         _upper(x, at, r, s * k * n, n, k)
         _orthonormal(x, at, tau, s * size, q, s * m * k, m, n, k, size)
+        s += blocks()
+
+
+# ---- what LAPACK stores of it ------------------------------------------------------------------
+
+
+@compiled
+def packed(a, x, tau, batch, m, n):
+    """Reflections below upper triangles (m, n), and their scales."""
+    size = min(m, n)
+    s = block()
+    while s < batch:
+        at = s * m * n
+        _copied(a, x, at, m * n)
+        for j in range(size):
+            _reflected(x, at, tau, s * size + j, m, n, j)
+        s += blocks()
+
+
+@compiled
+def unpacked(a, tau, q, batch, m, n, size):
+    """Orthonormal columns (m, n) that ``size`` reflections stand for."""
+    s = block()
+    while s < batch:
+        _orthonormal(a, s * m * n, tau, s * size, q, s * m * n, m, n, n, size)
+        s += blocks()
+
+
+@compiled
+def multiplied(a, tau, c, out, batch, m, n, size, rows, columns, left, turned):
+    """``op(Q) c`` or ``c op(Q)`` of the ``Q`` (m, m) that reflections (m, n) stand for."""
+    s = block()
+    while s < batch:
+        at, to = s * m * n, s * rows * columns
+        _copied(c, out, to, rows * columns)
+        for step in range(size):
+            j = step if left == turned else size - 1 - step
+            scale = tau[u(s * size + j)]
+            if turned:
+                scale = np.conj(scale)
+            corner = at + j * n + j
+            if left:
+                first = to + j * columns
+                _from_left(out, first, columns, a, corner, n, m - j, 0, columns, scale)
+            else:
+                _from_right(out, to + j, columns, rows, a, corner, n, m - j, scale)
+            sync()
+        s += blocks()
+
+
+# ---- Cholesky factors of what is added to ------------------------------------------------------
+
+
+@compiled
+def updated(r, w, out, work, batch, n):
+    """Upper factors of ``R^T R + w w^T``: rotations of each row against ``w``."""
+    s = block()
+    while s < batch:
+        at, to = s * n * n, s * n
+        _copied(r, out, at, n * n)
+        _copied(w, work, to, n)
+        for k in range(n):
+            first, second = out[u(at + k * n + k)], work[u(to + k)]
+            size = np.hypot(first, second)
+            cosine, sine = first / size, second / size
+            sync()
+            c = lane()
+            while c < n:
+                x, y = out[u(at + k * n + c)], work[u(to + c)]
+                out[u(at + k * n + c)] = cosine * x + sine * y
+                work[u(to + c)] = cosine * y - sine * x
+                c += lanes()
+            sync()
         s += blocks()

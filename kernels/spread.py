@@ -200,6 +200,41 @@ def select_and_scatter_add(source, x, out, count, largest, *sizes):
 
 
 @compiled
+def _of_element(e, r, sizes):
+    """Return the flat place whose window has element ``e`` as its ``r``-th; -1 where none has."""
+    flat, scale = 0, 1
+    for axis in (
+        sizes[49:56], sizes[42:49], sizes[35:42], sizes[28:35],
+        sizes[21:28], sizes[14:21], sizes[7:14], sizes[0:7],
+    ):  # fmt: skip
+        n, places, low, window, stride, base, spread = axis
+        at = (e % n) * base + low - (r % window) * spread
+        e, r = e // n, r // window
+        if at < 0 or at % stride or at // stride >= places:
+            return -1
+        flat += scale * (at // stride)
+        scale *= places
+    return flat
+
+
+@compiled
+def select_and_scatter_in_order(source, x, out, count, largest, *sizes):
+    """Do the same, a thread for each element of the result: it adds in the order of places."""
+    windows = sizes[3] * sizes[10] * sizes[17] * sizes[24]
+    windows *= sizes[31] * sizes[38] * sizes[45] * sizes[52]
+    e = thread()
+    while e < count:
+        total = out.dtype.type(0)
+        for r in range(windows):
+            # The later an element comes in a window, the earlier is that window's place.
+            place = _of_element(e, windows - 1 - r, sizes)
+            if place >= 0 and _select(x, largest, place, sizes) == e:
+                total += source[u(place)]
+        out[u(e)] = total
+        e += threads()
+
+
+@compiled
 def select_and_gather_add(tangents, x, out, count, largest, *sizes):
     """Fetch from ``tangents`` where each window's largest (or smallest) element is."""
     place = thread()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 import shutil
 import sys
@@ -70,6 +71,16 @@ _PLACES = {
 
 def _is_null(path):
     return any(place == path or place in path.parents for place in _PLACES["null"])
+
+
+def pytest_sessionstart(session):
+    """End at once where ``-m gpu`` finds no GPU: who asks is told why, and not by each test."""
+    if session.config.option.markexpr != "gpu" or _WORKER:
+        return
+    try:
+        importlib.import_module("fnarray").devices("gpu")
+    except RuntimeError as error:
+        pytest.exit(f"-m gpu needs a GPU. {error}", returncode=1)
 
 
 def pytest_ignore_collect(collection_path, config):

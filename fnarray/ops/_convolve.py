@@ -11,7 +11,7 @@ import numpy as np
 from ..core.avals import ShapedArray
 from ..core.contraction import matmul, narrow, working_dtype
 from ..core.dtypes import is_complex, is_float, is_integer
-from ..core.forms import HOST, KernelRef, Library
+from ..core.forms import HOST, Inline, KernelRef, Library
 from ..core.tangents import Undefined, is_undefined
 from ..core.trace import bind
 from .conv_layout import (
@@ -20,7 +20,7 @@ from .conv_layout import (
 )
 from .kit.calls import convert, full, moveaxis, reshape, rev
 from .kit.checks import check_same_dtypes
-from .kit.declare import kernel_call
+from .kit.declare import inlined, kernel_call
 from .kit.rules import BILINEAR
 from .reduce import HALVES
 from .window_layout import (
@@ -247,15 +247,25 @@ def _three(values: Sequence[int], fill: int) -> Sizes:
     return (*(fill,) * (3 - len(values)), *values)
 
 
-def _conv_call(ins: Any, outs: Any, **params: Any) -> Library:
+@inlined
+def _conv_wide(lhs: Any, rhs: Any, *, preferred_element_type: Any, **params: Any) -> Any:
+    """Convert operands first, to what `_conv_eval` forms products and sums in."""
+    wide = working_dtype(lhs.dtype, rhs.dtype, preferred_element_type)
+    given = (convert(x, wide) for x in (lhs, rhs))
+    out = bind(conv_general_dilated_p, *given, preferred_element_type=None, **params)
+    return convert(out, preferred_element_type)
+
+
+def _conv_call(ins: Any, outs: Any, **params: Any) -> Library | Inline:
     """Call the direct kernel inside loops; it knows up to three spatial axes."""
     lhs, rhs = ins
     out = outs[0]
     layout = params["dimension_numbers"]
     spatial, window = _window(lhs.shape, rhs.shape, params)
 
-    same = lhs.dtype == out.dtype and rhs.dtype == out.dtype
-    if not (same and len(spatial) <= 3 and out.size and lhs.size and rhs.size):
+    if lhs.dtype != out.dtype:
+        return _conv_wide(ins, outs, **params)
+    if not (len(spatial) <= 3 and out.size and lhs.size and rhs.size):
         return HOST
     has = lhs.dtype not in HALVES and lhs.dtype.kind in "iufc"
     features, batches = params["feature_group_count"], params["batch_group_count"]

@@ -12,14 +12,14 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import float32
-from ..core.forms import HOST, KernelRef, Library
+from ..core.forms import HOST, Inline, KernelRef, Library
 from ..core.primitive import Primitive
 from ..core.tangents import is_zero
 from ..core.trace import bind
 from .kit import calls
 from .kit.calls import convert, div, eq, exp, mul, pad, select, sub
 from .kit.checks import INEXACT, NUMBER, check_kind, check_same_dtypes, kind
-from .kit.declare import kernel_call
+from .kit.declare import inlined, kernel_call
 from .kit.rules import LINEAR, NOT_LINEAR, add_tangents, one_more_axis, partials, shifted
 from .reduce import HALVES
 
@@ -176,10 +176,19 @@ def _recurrence_eval(a: np.ndarray, b: np.ndarray, *, axis: int, reverse: bool) 
     return (np.flip(out, axis) if reverse else out).astype(b.dtype, copy=False)
 
 
-def _recurrence_call(ins: Any, outs: Any, *, axis: int, reverse: bool) -> Library:
+@inlined
+def _wide_recurrence(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+    """Run in float32, as `_recurrence_eval` does."""
+    a, wide = (convert(x, float32) for x in (a, b))
+    return convert(linear_recurrence(a, wide, axis, reverse), b.dtype)
+
+
+def _recurrence_call(ins: Any, outs: Any, *, axis: int, reverse: bool) -> Library | Inline:
     (x,) = outs
-    if x.dtype in HALVES or not x.size:
+    if not x.size:
         return HOST
+    if x.dtype in HALVES:
+        return _wide_recurrence(ins, outs, axis=axis, reverse=reverse)
     sizes = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
     ref = KernelRef("cumulative", "linear_recurrence")
     return Library(ref, (*sizes, reverse), prod(sizes), flops=2 * prod(sizes))

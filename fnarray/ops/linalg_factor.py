@@ -18,7 +18,7 @@ from .gather import take_along
 from .kit.calls import add, const, eq, expand, mul, pad, triangular_solve
 from .kit.canonical import as_array
 from .kit.checks import FLOAT, check_kind, check_same_dtypes
-from .kit.declare import kernel_call
+from .kit.declare import inlined, kernel_call
 from .kit.matrix import (
     MANY,
     check_matrix,
@@ -437,6 +437,12 @@ def _symmetric_eval(a: np.ndarray, c: np.ndarray, *, alpha: float, beta: float) 
     return product + a.dtype.type(beta) * c
 
 
+@inlined
+def _symmetric_form(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
+    product = matmul(a, swap(a))
+    return add(mul(const(product, alpha), product), mul(const(c, beta), c))
+
+
 def _symmetric_jvp(
     primals: Any, tangents: Tangents, *, alpha: float, beta: float
 ) -> tuple[Any, Any]:
@@ -455,7 +461,7 @@ symmetric_product_p = kernel_call(
     "symmetric_product",
     aval=_symmetric_aval,
     eval=_symmetric_eval,
-    call=lambda ins, outs, **params: HOST,
+    call=_symmetric_form,
     jvp=_symmetric_jvp,
     batch=one_more_axis(),
 )

@@ -12,7 +12,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import float32
-from ..core.forms import KernelRef, Library, Operand, Reduce
+from ..core.forms import Inline, KernelRef, Library, Operand, Reduce
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.trace import bind
@@ -29,9 +29,9 @@ from ._combine import (
 )
 from .bitwise import ge, le
 from .kit import calls
-from .kit.calls import pad, select
+from .kit.calls import convert, pad, select
 from .kit.checks import ANY, NUMBER, check_kind
-from .kit.declare import kernel_call
+from .kit.declare import inlined, kernel_call
 from .kit.registry import register
 from .kit.rules import (
     LINEAR,
@@ -408,15 +408,35 @@ def _native_statics(x: ShapedArray, prim: Primitive, params: dict[str, Any]) -> 
 
 
 def _select_call(name: str, ins: Any, prim: Primitive, params: dict[str, Any]) -> Library:
-    plain = all(a.dtype not in HALVES for a in ins) and prim.name in ("ge", "le")
-    native = plain and ins[1].size and ins[1].ndim
+    native = prim.name in ("ge", "le") and ins[1].size and ins[1].ndim
     statics = _native_statics(ins[1], prim, params) if native else ()
     places = prod(reduce_window_shape_tuple(ins[1].shape, **params))
     flops = places * prod(params["window_dimensions"])
     return Library(KernelRef("window", name), statics, ins[1].size, bool(native), flops)
 
 
-def _scatter_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) -> Library:
+def _wide(x: Any) -> Any:
+    return convert(x, float32) if x.dtype in HALVES else x
+
+
+@inlined
+def _scattered_wide(source: Any, x: Any, **params: Any) -> Any:
+    """Add up halves in float32, as `_scatter_eval` does; order is the same there."""
+    return convert(bind(select_and_scatter_add_p, _wide(source), _wide(x), **params), source.dtype)
+
+
+@inlined
+def _gathered_wide(tangents: Any, x: Any, **params: Any) -> Any:
+    return convert(
+        bind(select_and_gather_add_p, _wide(tangents), _wide(x), **params), tangents.dtype
+    )
+
+
+def _scatter_call(
+    ins: Any, outs: Any, *, select_prim: Primitive, **params: Any
+) -> Library | Inline:
+    if any(a.dtype in HALVES for a in ins):
+        return _scattered_wide(ins, outs, select_prim=select_prim, **params)
     return _select_call("select_and_scatter_add", ins, select_prim, _undilated(ins[1], params))
 
 
@@ -449,7 +469,9 @@ def _gather_eval(
     return np.where(found, tangents.reshape(-1)[chosen], np.zeros((), tangents.dtype))
 
 
-def _gather_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) -> Library:
+def _gather_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) -> Library | Inline:
+    if any(a.dtype in HALVES for a in ins):
+        return _gathered_wide(ins, outs, select_prim=select_prim, **params)
     return _select_call("select_and_gather_add", ins, select_prim, params)
 
 

@@ -4,7 +4,8 @@ Every program of the corpus of `tests.replay` runs by the processor's target, an
 a GPU as the processor reads them, with one lane or several, or as PTX, with all lanes of a grid;
 those over large arrays by the LLVM text that a GPU gets. Exit status 1 where results differ, or
 nothing ran.
-``--only random --seed 7 --count 300`` runs random programs that no test runs.
+``--only random --seed 7 --count 300`` runs random programs that no test runs,
+``--only wider`` others with updates, windows, sorts, keys and linear algebra.
 With ``--launch``: the host's time for a launch, against a driver that does nothing.
 """
 
@@ -33,6 +34,8 @@ from .ptx import PTX
 
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from tests.replay import corpus
+
+from . import wider
 
 
 def compare(every: int, target: Target, part: Iterable[tuple[str, str]], report: Report) -> None:
@@ -96,6 +99,7 @@ def main() -> int:
         for name, part, target in (
             ("operations", corpus.operations, read),
             ("random", random, read),
+            ("wider", partial(wider.programs, args.seed, args.count), read),
             ("benchmarks", corpus.benchmarks, HOST),
             ("larger", corpus.larger, HOST),
         ):

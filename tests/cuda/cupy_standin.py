@@ -67,6 +67,13 @@ def empty(shape: Any, dtype: Any) -> ndarray:
     return ndarray(shape, dtype, _allocators[-1](size))
 
 
+def ascontiguousarray(x: Any) -> ndarray:
+    """Return an array's elements in memory of the allocator, where all of CuPy's results lie."""
+    out = empty(x.shape, x.dtype)
+    out[...] = x
+    return out
+
+
 @contextmanager
 def _using(allocator: Any) -> Any:
     def counted(size: int) -> MemoryPointer:
@@ -133,7 +140,7 @@ matmul, sort, argsort, where = map(_as_numpy, (np.matmul, np.sort, np.argsort, n
 isfinite, tril, zeros, eye = map(_as_numpy, (np.isfinite, np.tril, np.zeros, np.eye))
 maximum, ceil, log2, exp2 = map(_as_numpy, (np.maximum, np.ceil, np.log2, np.exp2))
 take_along_axis = _as_numpy(np.take_along_axis)
-asarray, ascontiguousarray = map(_as_numpy, (np.asarray, np.ascontiguousarray))
+asarray = _as_numpy(np.asarray)
 
 #: Modules by the names that they are imported under.
 MODULES: dict[str, Any] = {

@@ -40,7 +40,8 @@ def loaded(folder: Path) -> Any:
     found = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     found.stub_set.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_size_t
     found.stub_held.restype = found.stub_blocks.restype = ctypes.c_size_t
-    found.stub_locked.restype = ctypes.c_size_t
+    found.stub_locked.restype = found.stub_room.restype = ctypes.c_size_t
+    found.stub_room.argtypes = (ctypes.c_void_p,)
     return found
 
 
@@ -71,6 +72,17 @@ def launch_time() -> float:
     return min(timeit.repeat(launch, number=100, repeat=50)) / 100
 
 
+#: The driver's numbers of arguments that no kernel has, and of addresses that a kernel has not.
+_INVALID, _NOT_ITS_OWN, _MISALIGNED = 1, 700, 716
+
+
+def _fault(stub: Any, address: int) -> int:
+    """Return the number of the error that a kernel runs into at an address; 0 if it does not."""
+    if not stub.stub_room(address):
+        return _NOT_ITS_OWN
+    return _MISALIGNED if address % 16 else 0
+
+
 _RUN = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p, ctypes.c_size_t
 )
@@ -92,7 +104,12 @@ def computing(stub: Any) -> Generator[list[str]]:
         source = sources[name]
         function, here = _built(source, config.cuda_fma)
         layout = "@" + "".join(launching.PACKED.get(c, "P") for c in source.signature)
-        args = struct.unpack_from(layout, ctypes.string_at(packed, size))
+        if size != struct.calcsize(layout):
+            return _INVALID
+        args = struct.unpack(layout, ctypes.string_at(packed, size))
+        for code, x in zip(source.signature, args, strict=True):
+            if code not in launching.PACKED and (fault := _fault(stub, x)):
+                return fault
         here[1] = blocks
         for block in range(blocks):
             here[0] = block

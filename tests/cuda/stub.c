@@ -13,6 +13,7 @@ static int code;
 
 typedef struct { void *at; size_t size; } Block;
 static Block known[1 << 16];
+static int most;  /* of them were ever in use */
 
 void stub_set(int d, int v, size_t t) { devices = d; version = v; total = t; code = 0; launches = 0; }
 void stub_fail(const char *name, int with) { strncpy(failing, name, 63); code = with; }
@@ -85,7 +86,10 @@ static int threads = 1024;
 void stub_threads(int n) { threads = n; }
 int cuFuncGetAttribute(int *to, int which, void *f) { *to = threads; return 0; }
 static int call(void *f, unsigned gx, unsigned bx, void **extra) {
-    if (!gx || !bx || bx > 1024) return 1;
+    if (!gx || gx > 0x7fffffff || !bx || bx > 1024) return 1;
+    /* CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE and _END */
+    if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4]) return 1;
+    if (*(size_t *)extra[3] > 32764) return 1;
     catch_up(); launches++; grid = gx; block = bx; packed = *(size_t *)extra[3];
     return run ? run(((Function *)f)->name, gx, bx, extra[1], packed) : 0;
 }
@@ -93,6 +97,8 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
                    unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
     CALL("cuLaunchKernel");
     if (lost) return lost;
+    if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared || params) return 1;
+    if (stream != &launches) return 400;
     return call(f, gx, bx, extra);
 }
 /* Shards of several devices allocate at once: who is called has let go of Python's lock. */
@@ -103,16 +109,27 @@ static int allocated(void **p, size_t n) {
     if (held + n > total) return 2;
     for (int k = 0; k < 1 << 16; k++) if (!known[k].at) {
         known[k].at = *p = aligned_alloc(256, (n + 255) / 256 * 256); known[k].size = n;
-        held += n; blocks++;
+        held += n; blocks++; if (k >= most) most = k + 1;
         return 0;
     }
     return 2;
 }
 static int freed(void *p) {
-    for (int k = 0; k < 1 << 16; k++) if (known[k].at == p) {
+    for (int k = 0; k < most; k++) if (known[k].at == p) {
         held -= known[k].size; blocks--; known[k].at = 0; free(p); return 0;
     }
     return 1;
+}
+/* How many bytes from an address on are of an array that lives. */
+size_t stub_room(char *p) {
+    size_t room = 0;
+    lock();
+    for (int k = 0; k < most && !room; k++) {
+        char *at = known[k].at;
+        if (at && p >= at && p < at + known[k].size) room = at + known[k].size - p;
+    }
+    unlock();
+    return room;
 }
 int cuMemAllocAsync(void **p, size_t n, void *s) {
     CALL("cuMemAllocAsync");

@@ -6,6 +6,7 @@ import ctypes
 import importlib.util
 import re
 import shutil
+import struct
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -16,7 +17,8 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
-from fnarray.compile.cuda import device, graphs, libcuda, staging, toolkit
+from fnarray.compile.cuda import build, device, graphs, launching, libcuda, staging, toolkit
+from fnarray.compile.emit.source import KernelSource
 
 pytestmark = pytest.mark.cuda
 if importlib.util.find_spec("cuda") is None:
@@ -47,8 +49,20 @@ def test_numbers_are_the_drivers() -> None:
         assert driver.CUresult(number).name
 
 
+#: Types of the driver's arguments that are no handles and no addresses, as ctypes has them.
+_NUMBERS: dict[str, Any] = {
+    "int": ctypes.c_int, "CUdevice": ctypes.c_int, "unsigned int": ctypes.c_uint,
+    "size_t": ctypes.c_size_t, "unsigned char": ctypes.c_ubyte, "unsigned short": ctypes.c_ushort,
+    "unsigned long long": ctypes.c_uint64,
+}  # fmt: skip
+
+
+def _is_address(kind: Any) -> bool:
+    return kind in (ctypes.c_void_p, ctypes.c_char_p) or hasattr(kind, "contents")
+
+
 def test_functions_are_the_drivers() -> None:
-    """Each name is one that NVIDIA's own package calls, as versions of it are numbered there."""
+    """Each name is one that NVIDIA's own package calls, and each argument of the type there."""
     declared = Path(driver.__file__).with_name("cydriver.pxd").read_text()
     # Macros of cuda.h name the versions: the package calls this one by its plain name.
     renamed = {"cuGraphInstantiateWithFlags": "cuGraphInstantiate"}
@@ -56,7 +70,24 @@ def test_functions_are_the_drivers() -> None:
         plain = name.removesuffix("_v2")
         found = re.search(rf"CUresult {renamed.get(plain, plain)}\(([^)]*)\)", declared)
         assert found, name
-        assert len(found[1].split(",")) == len(types), name
+        for theirs, ours in zip(found[1].split(", "), types, strict=True):
+            kind = theirs.rpartition(" ")[0].removeprefix("const ")
+            wanted = ctypes.c_int if kind.endswith("_attribute") else _NUMBERS.get(kind)
+            assert ours is wanted or (wanted is None and _is_address(ours)), (name, theirs)
+
+
+def _bytes(theirs: Any, size: int) -> bytes:
+    return ctypes.string_at(theirs.getPtr(), size)
+
+
+def test_who_may_reach_memory_is_laid_out_as_the_drivers() -> None:
+    """``CUmemAccessDesc``, byte by byte."""
+    theirs = driver.CUmemAccessDesc()
+    theirs.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    theirs.location.id = 5
+    theirs.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    ours = device._Access(device._ON_DEVICE, 5, device._READ_AND_WRITE)
+    assert bytes(ours) == _bytes(theirs, ctypes.sizeof(ours))
 
 
 def test_a_graphs_node_is_laid_out_as_the_drivers() -> None:
@@ -69,6 +100,49 @@ def test_a_graphs_node_is_laid_out_as_the_drivers() -> None:
         for line in fields[1].splitlines()
     ]
     assert [kind for _, kind in graphs.KernelNode._fields_] == kinds
+
+
+#: All kinds of scalars, between arrays: each begins at a multiple of its own size.
+_ALL_KINDS = ("f32[1]", "b1", "i8", "f32", "u16[1]", "u8", "i16", "f64", "u32", "i64", "i32", "u64")
+_PLACE, _TOTAL = 0x17, 0x19  # EIATTR_KPARAM_INFO, EIATTR_CBANK_PARAM_SIZE
+
+
+def _said_of(code: bytes, name: str) -> list[tuple[int, Any]]:
+    """Return the attributes of a kernel in machine code: their numbers and values."""
+    (heads,) = struct.unpack_from("<Q", code, 0x28)
+    size, count, names = struct.unpack_from("<3H", code, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQ", code, heads + size * k) for k in range(count)]
+    known = {
+        code[at:].partition(b"\0")[0]: s for s in sections for at in [sections[names][4] + s[0]]
+    }
+    *_, at, length = known[f".nv.info.{name}".encode()]
+    found, end = [], at + length
+    while at < end:
+        form, number, value = struct.unpack_from("<BBH", code, at)
+        at += 4
+        long = form == 4  # the value is the number of bytes that follow
+        found.append((number, code[at : at + value] if long else value))
+        at += value if long else 0
+    return found
+
+
+@pytest.mark.skipif(not toolkit.linker(), reason="the linker of fnarray[cuda] is not installed")
+def test_arguments_lie_where_machine_code_reads_them() -> None:
+    """Places and sizes are written beside the code; a launch packs arguments so."""
+    names = [f"a{k}" for k in range(len(_ALL_KINDS))]
+    kernel = build.build(
+        KernelSource(f"def kernel({', '.join(names)}):\n    a0[0] = a3\n", _ALL_KINDS), "sm_90"
+    )
+    said = _said_of(kernel.code, kernel.name)
+    layout = launching.packer_of(_ALL_KINDS)
+    letters = layout.format.removeprefix("@")
+    ends = [struct.calcsize("@" + letters[: k + 1]) for k in range(len(letters))]
+    sizes = [struct.calcsize("@" + x) for x in letters]
+    places = sorted(struct.unpack("<IHHI", value)[1:] for number, value in said if number == _PLACE)
+    assert [(k, at, bits >> 18 & 0x3FFF) for k, at, bits in places] == [
+        (k, end - n, n) for k, (end, n) in enumerate(zip(ends, sizes, strict=True))
+    ]
+    assert dict(said)[_TOTAL] == layout.size
 
 
 def _disassembler() -> str | None:

@@ -9,10 +9,12 @@ import pytest
 import scipy.linalg
 
 import fnarray
+import fnarray.numpy as jnp
 from fnarray import lax
 from fnarray.compile.cuda.processor import ONE_THREAD, simulated
 from fnarray.compile.pipeline import compile_graph
 from fnarray.config import scoped
+from fnarray.ops.linalg_orthogonal import geqrf
 
 from .host import HOST
 from .ptx import PTX
@@ -133,6 +135,52 @@ def test_square_roots(kind, dtype) -> None:
         near(root @ root, wide, dtype, size)
         values = np.linalg.eigvals(root)
         assert (values.real >= -1e-3 * abs(values).max(initial=0)).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reflections_are_lapacks(dtype) -> None:
+    """What is packed, what it stands for, and products with that, from both sides."""
+
+    def fun(a):
+        packed, taus = geqrf(a)
+        turned = jnp.swapaxes(a, -1, -2)
+        q = lax.linalg.householder_product(packed, taus)
+        few = lax.linalg.householder_product(packed, taus[..., :2])
+        sides = [(a, True), (turned, False)]
+        products = [
+            lax.linalg.ormqr(packed, taus, c, left=left, transpose=t)
+            for c, left in sides
+            for t in (False, True)
+        ]
+        return packed, taus, q, few, *products
+
+    a = matrix("random", 4, dtype, 7)
+    turned = a.swapaxes(-1, -2)
+    (want, scales), _ = scipy.linalg.qr(a, mode="raw")
+    whole, _ = scipy.linalg.qr(a)
+    assert scales[0] != 0
+    packed, taus, q, few, *products = computed(fun, a)
+    near(packed, want, dtype, 9)
+    near(taus, scales, dtype)
+    near(q, whole[:, :4], dtype)
+    near(few[:, :2], whole[:, :2], dtype)
+    wanted = whole @ a, adjoint(whole) @ a, turned @ whole, turned @ adjoint(whole)
+    for got, right in zip(products, wanted, strict=True):
+        near(got, right, dtype, 9)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:2])
+def test_factors_of_what_is_added_to(dtype) -> None:
+    """Rotations against the vector give the factor that a new factorisation has."""
+    a = matrix("random", 6, dtype)
+
+    def fun(a):
+        factor = jnp.linalg.cholesky(a @ a.T, upper=True)
+        return lax.linalg.cholesky_update(factor, a[0])
+
+    (got,) = computed(fun, a)
+    want = np.linalg.cholesky(a @ a.T + np.outer(a[0], a[0])).T
+    near(abs(got), abs(want), dtype, 90)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -7,7 +7,9 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
+from fnarray import lax
 from fnarray.config import scoped
+from fnarray.ops.window import select_and_scatter_add
 
 from .compare import Report, both
 from .test_on_processor import TARGETS
@@ -56,6 +58,29 @@ def test_elements_that_nothing_exchanges_are_updated_in_order(dtype: str, lanes:
     agree(lambda x, i, u: x.at[i].add(u), lanes, np.asarray(x), INDICES, np.asarray(u))
 
 
+def pooled(x, g):
+    """Return the cotangent of a maximum over windows that overlap."""
+    most = fnarray.vjp(lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (5,), (1,), "SAME"), x)[1]
+    return most(g)[0]
+
+
+def of_bytes(x, g):
+    """Add what windows of three choose, which are two apart."""
+    return select_and_scatter_add(g, x, lax.ge_p, (1, 3), (1, 2), ((0, 0), (0, 0)))
+
+
+@pytest.mark.parametrize("lanes", TARGETS)
+def test_windows_that_choose_one_element_are_added_in_order(lanes: str) -> None:
+    """On request, and of bytes always; halves are added up in float32."""
+    x = np.array([0, 3, 1, 2, 9, 5, 0, 1, 4, 4], np.float32)
+    with scoped("gpu_deterministic_ops", True):
+        for dtype in ("float32", "bfloat16"):
+            agree(pooled, lanes, x.astype(dtype), UPDATES.astype(dtype))
+    for dtype in ("int8", "uint16"):
+        numbers = np.arange(100, 124).reshape(2, 12).astype(dtype)
+        agree(of_bytes, lanes, numbers % 7, numbers[:, :5])
+
+
 def text(f, *args) -> str:
     """Return what is emitted for a GPU."""
     with scoped("effects", "off"):
@@ -72,6 +97,9 @@ def test_only_what_meets_is_ordered() -> None:
     assert "atomic_add" not in ordered
     assert "low0 <= at0 and at0 < high0" in ordered
     promised = text(lambda x, i, u: x.at[i].add(u, unique_indices=True), x, INDICES, UPDATES)
+    with scoped("gpu_deterministic_ops", True):
+        assert "scatter_in_order" in text(pooled, x, x)
+    assert "scatter_in_order" not in text(pooled, x, x)
     for apart in (one, promised):
         assert "atomic_add" not in apart
         assert "share0" not in apart

@@ -21,6 +21,7 @@ from fnarray_kernels import grid
 from tests.control.test_against_jax import ROWS
 from tests.replay import corpus
 
+from . import wider
 from .compare import Report, both
 from .host import HOST
 from .programs import EVERY_NAME as EVERY
@@ -96,6 +97,17 @@ def test_operations_agree(every: int, lanes: str) -> None:
 def test_random_programs_agree(every: int, lanes: str) -> None:
     """Random programs, their gradients and batches give the same."""
     check(_corpus("random_programs", every, lanes))
+
+
+@pytest.mark.parametrize("lanes", TARGETS)
+def test_wider_programs_agree(lanes: str) -> None:
+    """Updates, windows, sorts, keys and linear algebra of all dtypes, one after the other."""
+    report = Report()
+    with both(report, TARGETS[lanes]), scoped("effects", "off"), scoped("cuda_fma", False):
+        for seed in (2, 7):
+            run, args = wider.program(seed)
+            fnarray.jit(run)(*args)
+    check(report)
 
 
 @pytest.mark.slow

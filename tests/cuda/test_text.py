@@ -9,11 +9,13 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
+from fnarray import lax
 from fnarray.compile.cuda import toolkit
 from fnarray.compile.cuda.lower import lower, ptx
 from fnarray.compile.emit.source import KernelSource
 from fnarray.config import config, scoped
 from fnarray.errors import UnsupportedOnTarget
+from fnarray.ops.linalg_orthogonal import geqrf
 from tests.compile import functions as f
 
 from .programs import EVERY_NAME, PROGRAMS, floats
@@ -213,6 +215,43 @@ def test_products_with_vectors_read_lines() -> None:
     columns = fnarray.jit(lambda a, x: x @ a).lower(a.T.copy(), x).as_text("cuda")
     assert "across" in columns
     assert "room" not in rows + columns
+
+
+def pooled(x):
+    """Return the maxima of windows of two by two."""
+    return lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID")
+
+
+def convolved(dtype):
+    """Return a convolution whose result is of another dtype than its operands."""
+    return lambda x: lax.conv_general_dilated(
+        x[None, None], x[None, None, :3, :3], (1, 1), "SAME", preferred_element_type=dtype
+    )
+
+
+ALL_KERNELS = {
+    "gradient of running products of halves": ("bfloat16", lambda x: lax.cumprod(x)),
+    "gradient of running maxima of halves": ("float16", lambda x: lax.cummax(x)),
+    "gradient of windows of halves": ("bfloat16", pooled),
+    "convolution of halves": ("bfloat16", convolved(np.float32)),
+    "convolution of bytes": ("int8", convolved(np.int32)),
+    "symmetric product": ("float32", lambda x: lax.linalg.symmetric_product(x, x)),
+    "update of a factor": ("float32", lambda x: lax.linalg.cholesky_update(x, x[0])),
+    "reflections": ("complex64", lambda x: lax.linalg.ormqr(*geqrf(x), x)),
+    "columns of reflections": ("float32", lambda x: lax.linalg.householder_product(*geqrf(x))),
+}
+
+
+@pytest.mark.parametrize("name", ALL_KERNELS)
+def test_no_step_of_it_is_the_hosts(name: str) -> None:
+    """Operands stay where they are: each step is a kernel."""
+    dtype, fun = ALL_KERNELS[name]
+    x = fnarray.ShapeDtypeStruct((8, 8), dtype)
+    if name.startswith("gradient"):
+        fun = fnarray.grad(lambda x, fun=fun: fun(x).sum().astype(np.float32))
+    text = fnarray.jit(fun).lower(x).as_text("cuda")
+    assert "launch(" in text
+    assert "host" not in text
 
 
 def test_half_precision_moves_four_at_a_time() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fnarray_kernels.spread import AXES, AXIS
 
+from ...config import config
 from ...core.forms import Library
 from ...core.frozen import frozen
 from ...core.graph import Var
@@ -160,7 +161,7 @@ def runs_here(node: Node) -> bool:
         return False
     if not all(isinstance(a, Var) and a.aval.size for a in (*node.ins, *node.outs)):
         return False
-    choice = {"linalg": _small, "window": _adds}.get(form.op.module)
+    choice = {"linalg": _small, "window": _has_axes}.get(form.op.module)
     return choice is None or choice(node)
 
 
@@ -272,11 +273,14 @@ def _convolution(calls: Calls, function: str) -> None:
 
 def _window(calls: Calls, function: str) -> None:
     (first, x), (out,) = calls.node.ins, calls.node.outs
-    places = (first if function == "select_and_scatter_add" else out).aval.size
+    places = out.aval.size
     if function == "select_and_scatter_add":
-        zero = out.aval.dtype.type(0)
-        size = out.aval.size
-        calls.call("spread.fill", grid_of(size, LANES, GRID), out, zero, size)
+        if config.gpu_deterministic_ops or out.aval.dtype.name not in ADDED:
+            function = "select_and_scatter_in_order"
+        else:
+            zero = out.aval.dtype.type(0)
+            calls.call("spread.fill", grid_of(places, LANES, GRID), out, zero, places)
+            places = first.aval.size
     grid = grid_of(places, LANES, GRID)
     axes = [np.int64(n) for axis in _axes(calls.node) for n in axis]
     calls.call(f"spread.{function}", grid, first, x, out, places, calls.statics[0], *axes)
@@ -295,9 +299,9 @@ def _axes(node: Node) -> list[tuple[int, ...]]:
     return [AXIS] * (AXES - len(found)) + found
 
 
-def _adds(node: Node) -> bool:
-    """Whether memory adds up what windows scatter, and there are as many axes."""
-    return node.outs[0].aval.dtype.name in ADDED and len(_axes(node)) <= AXES
+def _has_axes(node: Node) -> bool:
+    """Whether windows have no more axes than are written out."""
+    return len(_axes(node)) <= AXES
 
 
 #: Functions of `spread` by those of `linalg`, and what working memory they want of a matrix.

@@ -1,4 +1,5 @@
-"""Factors of matrices that a block works out: QR, eigenvectors, Schur's form, square roots.
+"""Factors of matrices that a block works out: QR and what is made of its reflections, eigenvectors,
+Schur's form, square roots, factors of what is added to.
 
 A step is known by its primitive and parameters, whatever routine the processor's target has for it.
 CuPy's libraries compute some of these too; where they do, and are there, they are taken.
@@ -58,7 +59,8 @@ class _Matrices:
     def __init__(self, calls: Calls):
         self.calls = calls
         node = calls.node
-        (self.x,), self.outs, self.params = node.ins, node.outs, node.eqn.params
+        self.x, *self.others = node.ins
+        self.outs, self.params = node.outs, node.eqn.params
         *batch, self.m, self.n = self.x.aval.shape
         self.batch = prod(batch)
         self.dtype: np.dtype = self.x.aval.dtype
@@ -146,10 +148,36 @@ def _sqrtm(of: _Matrices) -> None:
     of.call("triangles.roots", t, z, *work, of.outs[0], of.batch, of.n)
 
 
+def _geqrf(of: _Matrices) -> None:
+    of.call("reflections.packed", of.x, *of.outs, of.batch, of.m, of.n)
+
+
+def _householder(of: _Matrices) -> None:
+    (taus,) = of.others
+    sizes = (of.batch, of.m, of.n, taus.aval.shape[-1])
+    of.call("reflections.unpacked", of.x, taus, *of.outs, *sizes)
+
+
+def _ormqr(of: _Matrices) -> None:
+    taus, c = of.others
+    sizes = (of.batch, of.m, of.n, taus.aval.shape[-1], *c.aval.shape[-2:])
+    how = bool(of.params["left"]), bool(of.params["transpose"])
+    of.call("reflections.multiplied", of.x, taus, c, *of.outs, *sizes, *how)
+
+
+def _update(of: _Matrices) -> None:
+    work = of.part(of.dtype, of.n)
+    of.call("reflections.updated", of.x, *of.others, *of.outs, work, of.batch, of.n)
+
+
 #: By primitive: how its kernels are called, and up to which order of a matrix.
 _STEPS: Final[dict[str, tuple[Callable[[_Matrices], None], int]]] = {
     "qr": (_qr, REFLECTED),
     "schur": (_schur, ITERATED),
     "eig": (_eig, ITERATED),
     "sqrtm": (_sqrtm, ITERATED),
+    "geqrf": (_geqrf, REFLECTED),
+    "householder_product": (_householder, REFLECTED),
+    "ormqr": (_ormqr, REFLECTED),
+    "cholesky_update": (_update, REFLECTED),
 }

@@ -283,7 +283,7 @@ def kernel_call(
     *,
     aval: Callable[..., Any],
     eval: Callable[..., Any],
-    call: Callable[..., Library],
+    call: Callable[..., Library | Inline],
     multiple_results: bool = False,
     jvp: Rule,
     transpose: Rule = NOT_LINEAR,
@@ -293,7 +293,7 @@ def kernel_call(
     """Declare a primitive that runs as one whole-array step (see `core.forms.Library`)."""
     hosted = on_host(name)
 
-    def form(*args: Any, **params: Any) -> Library:
+    def form(*args: Any, **params: Any) -> Library | Inline:
         found = call(*args, **params)
         return hosted if found is HOST else found
 
