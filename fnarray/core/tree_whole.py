@@ -51,6 +51,7 @@ def _whole(fun: F) -> F:
         settings["is_leaf"] = _or_array(settings.get("is_leaf"), takes_path)
         return fun(*args, **settings)
 
+    call.__module__ = __name__  # where it is found again, by who unpickles it
     return cast(F, call)
 
 
