@@ -87,7 +87,9 @@ def split_axes(name: str, axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[
 
     Both may be reduced along: ``sum(x, ("batch", 0))`` adds up all of all examples.
     """
-    given = tuple(axis) if isinstance(axis, tuple | list | range) else (axis,)
+    if isinstance(axis, range):  # which could be a key of a table, as names are
+        axis = tuple(axis)
+    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     names = tuple(a for a in given if _is_name(a))
     if not names:
         return canonical_axes(name, axis, ndim), ()
