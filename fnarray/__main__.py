@@ -6,6 +6,8 @@ Linting needs neither NumPy nor Numba, so everything else is imported by the com
 from __future__ import annotations
 
 import argparse
+import builtins
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -153,6 +155,7 @@ def run(argv: Sequence[str]) -> int:
         print(f"fnarray: {rest[0]!r} is no file.", file=sys.stderr)
         return 2
     import runpy
+    import zipfile
 
     from . import as_jax  # noqa: F401 - from here on jax is fnarray
 
@@ -160,10 +163,33 @@ def run(argv: Sequence[str]) -> int:
     if module:
         sys.path.insert(0, str(Path.cwd()))
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif Path(rest[0]).is_dir() or zipfile.is_zipfile(rest[0]):
+        runpy.run_path(rest[0], run_name="__main__")
     else:
         sys.path.insert(0, str(Path(rest[0]).resolve().parent))
-        runpy.run_path(rest[0], run_name="__main__")
+        script(Path(rest[0]))
     return 0
+
+
+def script(path: Path) -> None:
+    """Run a file as Python runs the one that it is given: ``__main__`` stays until the end.
+
+    `runpy.run_path` calls it by the path as it was given, which is no file once a program has
+    changed its directory, and takes the module away before what is registered for the exit runs.
+    """
+    import io
+    from importlib.machinery import SourceFileLoader
+    from types import ModuleType
+
+    main, file = ModuleType("__main__"), os.path.abspath(path)  # noqa: PTH100 - links stay links
+    main.__dict__.update(
+        __file__=file, __builtins__=builtins, __loader__=SourceFileLoader("__main__", file)
+    )
+    main.__package__ = None
+    sys.modules["__main__"] = main
+    with io.open_code(file) as source:
+        code = compile(source.read(), file, "exec", dont_inherit=True)
+    exec(code, main.__dict__)
 
 
 #: Commands with a parser of their own.

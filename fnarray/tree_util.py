@@ -11,10 +11,6 @@ from .core.tree import (
     Partial,
     PyTreeDef,
     SequenceKey,
-    default_registry,
-    flatten_one_level,
-    flatten_one_level_with_keys,
-    is_tree_node,
     keystr,
     register_dataclass,
     register_pytree_node,
@@ -25,6 +21,12 @@ from .core.tree import (
     treedef_children,
     treedef_is_leaf,
     treedef_tuple,
+)
+from .core.tree_whole import (
+    default_registry,
+    flatten_one_level,
+    flatten_one_level_with_keys,
+    is_tree_node,
 )
 
 all_leaves = _whole.all_leaves

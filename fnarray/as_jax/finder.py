@@ -156,6 +156,8 @@ class Finder(MetaPathFinder):
         top = fullname.partition(".")[0]
         if top == _FNARRAY:
             return self._look_again(fullname, path)
+        if fullname.startswith("multiprocessing.popen_"):  # what starts a process: its first
+            import_module(f"{_OWN}.children").prepare()
         if top not in _NAMES:
             return None
         module = home(fullname)
@@ -247,5 +249,7 @@ def install() -> None:
         kind.__module__ = "jax._src.core" if issubclass(kind, Tracer) else "jaxlib._jax"
     # `bool(jnp.asarray(False))` is how libraries ask whether `jit` traces them (decision 0123).
     type(state).stages_bools = True
+    if "multiprocessing.popen_spawn_posix" in sys.modules:
+        import_module(f"{_OWN}.children").prepare()
     if "FNARRAY_EFFECTS" not in os.environ:
         config.update("effects", "off")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import UnexpectedTracerError
 from . import hooks
-from .avals import ShapedArray, ShapeDtypeStruct
+from .avals import ShapedArray, ShapeDtypeStruct, ambiguous
 from .dtypes import canonicalize_dtype, dtype_and_weak
 from .hooks import install_operators
 from .quiet import quietly
@@ -205,10 +205,7 @@ class ArrayImpl(Deletable):
 
     def __bool__(self) -> bool:
         if self._data.size != 1:
-            raise ValueError(
-                f"The truth value of an array of shape {self.shape} is ambiguous. "
-                "Use a.any() or a.all()."
-            )
+            raise ValueError(ambiguous(self.shape))
         return bool(self._data)
 
     def __int__(self) -> int:

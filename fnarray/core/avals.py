@@ -385,3 +385,16 @@ class ShapeDtypeStruct:
         weak = ", weak_type=True" if self.weak_type else ""
         where = f", sharding={self.sharding}" if self.sharding is not None else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{where})"
+
+
+def ambiguous(shape: tuple[int, ...]) -> str:
+    """Say that an array of this shape has no truth value, in the words that NumPy and JAX use."""
+    if 0 in shape:
+        return (
+            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an "
+            f"array is not empty; its shape is {shape}."
+        )
+    return (
+        "The truth value of an array with more than one element is ambiguous. Use a.any() or "
+        f"a.all(); its shape is {shape}."
+    )

@@ -35,7 +35,7 @@ from .array import (
     stays_on_host,
     stored,
 )
-from .avals import ShapedArray, ShapeDtypeStruct
+from .avals import ShapedArray, ShapeDtypeStruct, ambiguous
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .large import evaluator, plainly
 from .memo import recall, remember
@@ -107,9 +107,7 @@ class Tracer(Array):
 
     def __bool__(self) -> bool:
         if self.aval.shape and self.aval.size != 1:
-            raise self._refuse(
-                TracerBoolConversionError, _BOOL, "Reduce it first: x.any() or x.all()."
-            )
+            raise self._refuse(ValueError, f"{ambiguous(self.aval.shape)} It is a", "")
         raise self._refuse(
             TracerBoolConversionError,
             _BOOL,

@@ -56,7 +56,6 @@ __all__ = [
     "all_leaves",
     "broadcast",
     "broadcast_prefix",
-    "default_registry",
     "flatten",
     "flatten_one_level",
     "flatten_one_level_with_keys",
@@ -543,15 +542,3 @@ def _describe(level: Level) -> str:
     if level.kind in (list, tuple, deque):
         return f"a {name} of length {len(level.children)}"
     return f"a {name} with {len(level.children)} children and metadata {level.data!r}"
-
-
-class _Registry:
-    """The registry as an object: the few methods ``jax.tree_util.default_registry`` is used for."""
-
-    flatten = staticmethod(flatten)
-    flatten_one_level = staticmethod(flatten_one_level)
-    flatten_one_level_with_keys = staticmethod(flatten_one_level_with_keys)
-    flatten_with_path = staticmethod(flatten_with_path)
-
-
-default_registry: Final = _Registry()

@@ -8,11 +8,11 @@ So are Refs of keys.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
-from . import tree
+from . import tree as nodes
 from .array import Array
 from .ref import Ref
 from .source import boundary
@@ -51,19 +51,53 @@ def _whole(fun: F) -> F:
         settings["is_leaf"] = _or_array(settings.get("is_leaf"), takes_path)
         return fun(*args, **settings)
 
+    call.__module__ = __name__  # where it is found again, by who unpickles it
     return cast(F, call)
 
 
-all = _whole(tree.all)
-all_leaves = _whole(tree.all_leaves)
-broadcast = _whole(tree.broadcast)
-flatten = _whole(tree.flatten)
-flatten_with_path = _whole(tree.flatten_with_path)
-leaves = _whole(tree.leaves)
-leaves_with_path = _whole(tree.leaves_with_path)
-map = _whole(tree.map)
-map_with_path = _whole(tree.map_with_path)
-reduce = _whole(tree.reduce)
-reduce_associative = _whole(tree.reduce_associative)
-structure = _whole(tree.structure)
-transpose = _whole(tree.transpose)
+all = _whole(nodes.all)
+all_leaves = _whole(nodes.all_leaves)
+broadcast = _whole(nodes.broadcast)
+flatten = _whole(nodes.flatten)
+flatten_with_path = _whole(nodes.flatten_with_path)
+leaves = _whole(nodes.leaves)
+leaves_with_path = _whole(nodes.leaves_with_path)
+map = _whole(nodes.map)
+map_with_path = _whole(nodes.map_with_path)
+reduce = _whole(nodes.reduce)
+reduce_associative = _whole(nodes.reduce_associative)
+structure = _whole(nodes.structure)
+transpose = _whole(nodes.transpose)
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """Children and metadata of the root; ``ValueError`` at a leaf."""
+    return nodes.flatten_one_level(_opened(tree))
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+    """Pairs of key and child, and metadata of the root; ``ValueError`` at a leaf."""
+    return nodes.flatten_one_level_with_keys(_opened(tree))
+
+
+def _opened(tree: Any) -> Any:
+    if _is_array(tree):
+        raise ValueError(f"tree: a {type(tree).__name__} is a leaf and has no children.")
+    return tree
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether values of a type are nodes."""
+    return nodes.is_tree_node(typ) and not issubclass(typ, Array | Ref)
+
+
+class _Registry:
+    """The registry as an object: the few methods ``jax.tree_util.default_registry`` is used for."""
+
+    flatten = staticmethod(flatten)
+    flatten_one_level = staticmethod(flatten_one_level)
+    flatten_one_level_with_keys = staticmethod(flatten_one_level_with_keys)
+    flatten_with_path = staticmethod(flatten_with_path)
+
+
+default_registry: Final = _Registry()

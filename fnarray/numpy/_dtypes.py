@@ -275,5 +275,5 @@ def size(a: Any, axis: Any = None) -> int:
     sizes = shape(a)
     if axis is None:
         return int(np.prod(sizes, dtype=int))
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = axis if isinstance(axis, tuple | list | range) else (axis,)
     return int(np.prod([sizes[i] for i in axes], dtype=int))

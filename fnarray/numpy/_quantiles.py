@@ -122,22 +122,25 @@ def _quantile(
     if method not in _METHODS:
         raise ValueError(f"numpy.{name}: method must be one of {_METHODS}, got {method!r}.")
     if weights is not None and method != "inverted_cdf":
-        raise ValueError(f"numpy.{name}: only method 'inverted_cdf' takes weights, not {method!r}.")
+        raise NotImplementedError(
+            f"numpy.{name}: only method 'inverted_cdf' supports weights, not {method!r}."
+        )
     (a,), (q,) = (promote_dtypes_inexact(as_operand(name, x, k)) for k, x in enumerate((a, q)))
     if is_complex(a.dtype):
         raise ValueError(f"numpy.{name}: complex numbers have no order. Take abs, real or imag.")
     axes = canonical_axes(name, axis, a.ndim)
+    if weights is not None:
+        a, given = promote_dtypes_inexact(a, as_operand(name, weights))
+        weights = _as_rows(_spread(name, given, a.shape, axis), axes)[0]
     rows, kept = _as_rows(a, axes)
     if rows.shape[1] == 0:
         raise ValueError(f"numpy.{name}: no elements along axis {axis} of shape {a.shape}.")
     fractions = lax.reshape(q, (1, q.size))
     if weights is not None:
-        a, given = promote_dtypes_inexact(a, as_operand(name, weights))
-        table = _as_rows(_spread(name, given, a.shape, axis), axes)[0]
         if skip_nan:
-            table = choose_where(lax.ne(rows, rows), convert(0, table.dtype), table)
-        part = convert(fractions, table.dtype)
-        found = _by_weights(rows if skip_nan else _spoilt(rows), table, part)
+            weights = choose_where(lax.ne(rows, rows), convert(0, rows.dtype), weights)
+        part = convert(fractions, rows.dtype)
+        found = _by_weights(rows if skip_nan else _spoilt(rows), weights, part)
     else:
         found = _by_rank(rows if skip_nan else _spoilt(rows), fractions, method, skip_nan)
     shape = [1 if i in axes else n for i, n in enumerate(a.shape)] if keepdims else list(kept)
@@ -226,7 +229,12 @@ def _between(method: str) -> Callable[[Array, Array, Array], Array]:
 
 
 def _by_weights(rows: Array, weights: Array, q: Array) -> Array:
-    """Smallest elements at which the weights so far reach a fraction ``q`` of all."""
+    """Smallest elements at which the weights so far reach a fraction ``q`` of all.
+
+    NaN where a weight is negative or NaN: no order of the elements has such a fraction.
+    """
+    sound = lax.reduce_and(lax.ge(weights, convert(0, weights.dtype)), (1,))
+    rows = choose_where(lax.expand_dims(sound, (1,)), rows, convert(math.nan, rows.dtype))
     rows, weights = lax.sort((rows, weights), 1, num_keys=1)
     reached = lax.cumsum(weights, axis=1)
     total = lax.slice_in_dim(reached, reached.shape[1] - 1, reached.shape[1], axis=1)

@@ -87,6 +87,8 @@ def split_axes(name: str, axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[
 
     Both may be reduced along: ``sum(x, ("batch", 0))`` adds up all of all examples.
     """
+    if isinstance(axis, range):  # which could be a key of a table, as names are
+        axis = tuple(axis)
     given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     names = tuple(a for a in given if _is_name(a))
     if not names:

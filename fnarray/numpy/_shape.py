@@ -482,6 +482,8 @@ def roll(a: Any, shift: Any, axis: Axes = None) -> Array:
     if axis is None:
         return lax.reshape(roll(ravel(a), shift, 0), a.shape)
     axes = tuple(axis_of("roll", k, a.ndim) for k in (axis if np.iterable(axis) else (axis,)))
+    if not axes:
+        return a
     if isinstance(shift, Sequence):
         shifts = [_shift(s) for s in shift]
     else:

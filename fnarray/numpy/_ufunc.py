@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -82,6 +83,12 @@ class ufunc(Generic[R]):  # noqa: N801 - named as in NumPy
 
     def __repr__(self) -> str:
         return f"<fnarray.numpy.ufunc {self.__name__!r}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Be pickled as functions are, by name, where the name is this one's."""
+        module = sys.modules.get(self.__module__)
+        named = getattr(module, self.__name__, None) is self
+        return self.__name__ if named else super().__reduce_ex__(protocol)
 
     def _operand(self, method: str, a: Any, dtype: Any = None) -> Array:
         if self.nin != 2 or self.nout != 1:

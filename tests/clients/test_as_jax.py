@@ -313,6 +313,36 @@ def test_run(tmp_path):
     assert run(["-m", "fnarray", "run"], tmp_path).returncode == 2
 
 
+CHILDREN = """
+import atexit, multiprocessing, os, pickle, sys
+import jax, jax.numpy as jnp
+
+def double(x):
+    return jax.jit(lambda x: 2 * x)(x)
+
+def told(x):
+    return float(double(x)), jax.grad.__module__, type(x).__name__
+
+if __name__ == "__main__":
+    print(sys.argv, __package__, os.path.isabs(__file__), __spec__)
+    os.chdir("/")
+    print(open(__file__).readline() == "\\n", pickle.loads(pickle.dumps(double)) is double)
+    atexit.register(lambda: pickle.dumps(double))
+    for way in ("spawn", "forkserver"):
+        with multiprocessing.get_context(way).Pool(1) as pool:
+            print(*pool.apply(told, (jnp.float32(3.0),)))
+"""
+
+
+def test_run_children(tmp_path):
+    """A script is Python's main module; processes that it starts have fnarray as jax, too."""
+    (tmp_path / "script.py").write_text(CHILDREN)
+    done = run(["-m", "fnarray", "run", "script.py", "-x"], tmp_path)
+    lines = ["['script.py', '-x'] None True None", "True True"]
+    lines += ["6.0 fnarray.api.gradients ArrayImpl"] * 2
+    assert (done.stderr, done.stdout.splitlines()) == ("", lines)
+
+
 def test_pytest_plugin(tmp_path):
     """Tests written for jax run with `-p fnarray.as_jax`."""
     (tmp_path / "test_it.py").write_text(

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pytest
 
+import fnarray.random
 import fnarray.tree
 import fnarray.tree_util as ours
 from fnarray.core import tree
@@ -273,6 +274,11 @@ def test_one_level():
         assert [(str(k), x) for k, x in pairs] == [(str(k), x) for k, x in their_pairs]
     with pytest.raises(ValueError, match="int is a leaf"):
         ours.flatten_one_level(1)
+    key = fnarray.random.key(0)  # a node of two words for transforms, a leaf for who looks at trees
+    assert not ours.is_tree_node(type(key))
+    for level in (ours.flatten_one_level, ours.default_registry.flatten_one_level_with_keys):
+        with pytest.raises(ValueError, match="is a leaf"):
+            level(key)
 
 
 def test_node_types():

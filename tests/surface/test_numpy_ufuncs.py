@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import jax
 import jax.numpy
 import numpy as np
 import pytest
 
 import fnarray.numpy as jnp
+from fnarray import tree
 from fnarray.config import numpy_dtype_promotion, numpy_rank_promotion
 from fnarray.core.trace import trace_graph
 
@@ -235,3 +238,9 @@ def test_x64_keeps_width(x64):
     assert jnp.sin(np.float64(1)).dtype == np.float64
     assert (jnp.arange(3) / 2).dtype == np.float64
     assert jnp.add(np.int64(2**40), 1).dtype == np.int64
+
+
+def test_functions_are_pickled_by_name():
+    """Functions of elements and of trees are themselves again."""
+    for fun in (*(getattr(jnp, name) for name in (*UNARY, *BINARY)), tree.map, tree.leaves):
+        assert pickle.loads(pickle.dumps(fun)) is fun
