@@ -249,6 +249,21 @@ def test_texts_that_another_process_wrote_are_read(monkeypatch, fresh):
     assert not list(fresh.glob("t_*"))
 
 
+def test_functions_of_one_name_are_told_apart_by_what_they_close_over():
+    """Radices of both precisions are one text of sources; what has no name is not kept."""
+
+    def made(closed):
+        def inner(x):
+            return closed, x
+
+        return inner
+
+    for one, other in ((2, 3), (np.float32, np.float64), (made(2), made(3)), ((1, 2), (1, 3))):
+        assert shared._place((made(one), None)) == shared._place((made(one), None)) != ""
+        assert shared._place((made(one), None)) != shared._place((made(other), None))
+    assert shared._place((made(object()), None)) == ""
+
+
 def test_what_solves_equations_alone_has_numbas_bits():
     """The solution is NumPy's, and both compilers have the same bits."""
     n = 3

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ....core.store import digest
 from ...cache import store
@@ -189,7 +190,9 @@ def alone(
     key = function, module.width, tuple(map(shape_of, args)), sizes
     if key not in _alone:
         place = _place(key)
-        _alone[key] = _noted(place) or _note(place, _written(define, module, function, args, sizes))
+        _alone[key] = (place and _noted(place)) or _note(
+            place, _written(define, module, function, args, sizes)
+        )
     text, returns, calls = _alone[key]
     light = bool(sizes) and all(_value(x) <= SMALL for x in sizes if x)
     symbol = _entered(module, text, straight=not outside.improves, light=light, calls=calls)
@@ -211,10 +214,36 @@ def _written(
 
 
 def _place(key: Any) -> str:
-    """Return where the text of a function is kept: by what it is of, and what writes it."""
+    """Return where the text of a function is kept: by what it is of, and what writes it.
+
+    Nothing where two functions could have one name.
+    """
     function, *kinds = key
-    of = (function.__module__, function.__qualname__, kinds)
+    try:
+        of = (_identity(function), kinds)
+    except TypeError:
+        return ""
     return "t_" + digest(repr((machine_code_key(), of)).encode()).hexdigest()[:32]
+
+
+def _identity(x: Any) -> Any:
+    """Return what tells a function from others of its sources: its name, and what it closes over.
+
+    Raises
+    ------
+    TypeError
+        It closes over something that is no number, text, type or function.
+    """
+    if isinstance(x, FunctionType):
+        cells = [_identity(cell.cell_contents) for cell in x.__closure__ or ()]
+        return x.__module__, x.__qualname__, x.__code__.co_firstlineno, cells, x.__defaults__
+    if x is None or isinstance(x, bool | int | float | str):
+        return x
+    if isinstance(x, type):
+        return x.__module__, x.__qualname__
+    if isinstance(x, tuple):
+        return tuple(map(_identity, cast("tuple[Any, ...]", x)))
+    raise TypeError(type(x).__name__)
 
 
 def _noted(place: str) -> _Alone | None:
@@ -228,7 +257,7 @@ def _noted(place: str) -> _Alone | None:
 
 def _note(place: str, made: _Alone) -> _Alone:
     text, (returns, single), library = made
-    if not returns:
+    if place and not returns:
         calls = [(symbol, *called) for symbol, called in library.items()]
         store.put(place, json.dumps((text, single, calls)).encode())
     return made
