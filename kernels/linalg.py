@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fnarray_kernels.complexmath import make
 from fnarray_kernels.registry import compiled, outside
 from fnarray_kernels.scalar import u
 
@@ -206,6 +207,78 @@ def linear_solve(a, b, out, batch, n, k):
 
 
 @compiled
+def _parted(z, at, x, y, to, count):
+    """Copy the real and the imaginary parts of complex numbers."""
+    for c in range(count):
+        x[u(to + c)] = z[u(at + c)].real
+        y[u(to + c)] = z[u(at + c)].imag
+
+
+@compiled
+def _eliminate_parts(x, y, n, width):
+    """Eliminate in ``n`` rows of ``width`` complex numbers, their parts apart; as `_factor` does.
+
+    Of numbers whose parts lie side by side LLVM makes no vectors: it cannot tell that no turn of a
+    loop reads what another one writes. Rows go on beyond the matrix: right-hand sides are solved
+    for along with it. Returns how many rows were exchanged.
+    """
+    exchanges = 0
+    for j in range(n):
+        best, largest = j, abs(x[u(j * width + j)]) + abs(y[u(j * width + j)])
+        for i in range(j + 1, n):
+            size = abs(x[u(i * width + j)]) + abs(y[u(i * width + j)])
+            if size > largest:
+                best, largest = i, size
+        row, other = j * width, best * width
+        if best != j:
+            exchanges += 1
+            for c in range(j, width):
+                x[u(row + c)], x[u(other + c)] = x[u(other + c)], x[u(row + c)]
+                y[u(row + c)], y[u(other + c)] = y[u(other + c)], y[u(row + c)]
+        pivot = make(x[u(row + j)], y[u(row + j)])
+        if pivot == 0:
+            continue
+        for i in range(j + 1, n):
+            below = i * width
+            scale = make(x[u(below + j)], y[u(below + j)]) / pivot
+            v = scale.real
+            w = scale.imag
+            for c in range(j + 1, width):
+                left, right = x[u(row + c)], y[u(row + c)]
+                x[u(below + c)] -= v * left - w * right
+                y[u(below + c)] -= v * right + w * left
+    return exchanges
+
+
+@of_its_own
+def linear_solve_complex(a, b, out, batch, n, k):
+    """Solve as `linear_solve` does, real and imaginary parts apart."""
+    width = n + k
+    x, y = np.empty(n * width, np.float64), np.empty(n * width, np.float64)
+    for s in range(batch):
+        for i in range(n):
+            _parted(a, (s * n + i) * n, x, y, i * width, n)
+            _parted(b, (s * n + i) * k, x, y, i * width + n, k)
+        _eliminate_parts(x, y, n, width)
+        for step in range(n):
+            i = n - 1 - step
+            to = i * width
+            for j in range(i + 1, n):
+                v = x[u(to + j)]
+                w = y[u(to + j)]
+                for c in range(n, width):
+                    left, right = x[u(j * width + c)], y[u(j * width + c)]
+                    x[u(to + c)] -= v * left - w * right
+                    y[u(to + c)] -= v * right + w * left
+            pivot = make(x[u(to + i)], y[u(to + i)])
+            for c in range(k):
+                entry = make(x[u(to + n + c)], y[u(to + n + c)]) / pivot
+                x[u(to + n + c)] = entry.real
+                y[u(to + n + c)] = entry.imag
+                out[u((s * n + i) * k + c)] = entry
+
+
+@compiled
 def _solve_factored(factors, order, b, out, work, s, at, n, k, transposed, conjugated):
     """Solve system ``s``, with working memory for its right-hand sides from ``at`` on."""
     row, column = (1, n) if transposed else (n, 1)
@@ -247,6 +320,18 @@ def determinant(a, out, batch, n):
 
 
 @of_its_own
+def determinant_complex(a, out, batch, n):
+    """Determinants as `determinant` finds them, real and imaginary parts apart."""
+    x, y = np.empty(n * n, np.float64), np.empty(n * n, np.float64)
+    for s in range(batch):
+        _parted(a, s * n * n, x, y, 0, n * n)
+        total = make(np.float64(1 - 2 * (_eliminate_parts(x, y, n, n) % 2)), np.float64(0))
+        for i in range(n):
+            total *= make(x[u(i * n + i)], y[u(i * n + i)])
+        out[u(s)] = total
+
+
+@of_its_own
 def log_determinant(a, sign, log, batch, n):
     """Phases (signs, of real matrices) and logarithms of the sizes of determinants, in double."""
     wide = type(sign.dtype.type(0) * np.float64(1))
@@ -258,6 +343,22 @@ def log_determinant(a, sign, log, batch, n):
         total = np.float64(0)
         for i in range(n):
             pivot = work[u(i * n + i)]
+            size = abs(pivot)
+            phase *= pivot / size if size != 0 else pivot
+            total += np.log(size)
+        sign[u(s)], log[u(s)] = phase, total
+
+
+@of_its_own
+def log_determinant_complex(a, sign, log, batch, n):
+    """What `log_determinant` finds, real and imaginary parts apart."""
+    x, y = np.empty(n * n, np.float64), np.empty(n * n, np.float64)
+    for s in range(batch):
+        _parted(a, s * n * n, x, y, 0, n * n)
+        phase = make(np.float64(1 - 2 * (_eliminate_parts(x, y, n, n) % 2)), np.float64(0))
+        total = np.float64(0)
+        for i in range(n):
+            pivot = make(x[u(i * n + i)], y[u(i * n + i)])
             size = abs(pivot)
             phase *= pivot / size if size != 0 else pivot
             total += np.log(size)

@@ -40,7 +40,7 @@ digest: Final = partial(blake2b, digest_size=32)
 
 MAGIC: Final = "fnarray-cache-1"
 # Only names of this form are ever deleted: the directory may be one the user keeps other things in.
-_ENTRY: Final = r"([fklp]_[0-9a-f]+)\.(?:bin|py)"
+_ENTRY: Final = r"([fklpt]_[0-9a-f]+)\.(?:bin|py)"
 _TEMPORARY: Final = ".fnarray-tmp-"
 _STALE_SECONDS: Final = 3600.0
 # Other processes write too; their entries are counted once in this many writes.

@@ -42,6 +42,7 @@ from .kit.matrix import (
     diagonal,
     lu_flops,
     native,
+    parted,
     scale_columns,
     swap,
     where_entries,
@@ -61,7 +62,7 @@ def _det_aval(a: ShapedArray) -> ShapedArray:
 
 def _det_call(ins: Any, outs: Any) -> Library:
     batch, n = ins[0].shape[:-2], ins[0].shape[-1]
-    return native("determinant", n, (count(batch), n), lu_flops(n, n))
+    return native(parted("determinant", ins[0]), n, (count(batch), n), lu_flops(n, n))
 
 
 def _parity(pivots: Any, dtype: Any) -> Any:
@@ -185,7 +186,7 @@ def _slogdet_eval(a: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def _slogdet_call(ins: Any, outs: Any) -> Library:
     batch, n = ins[0].shape[:-2], ins[0].shape[-1]
-    return native("log_determinant", n, (count(batch), n), lu_flops(n, n))
+    return native(parted("log_determinant", ins[0]), n, (count(batch), n), lu_flops(n, n))
 
 
 def _slogdet_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:

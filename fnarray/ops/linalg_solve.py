@@ -28,6 +28,7 @@ from .kit.matrix import (
     lu_flops,
     native,
     order_of_system,
+    parted,
     per_matrix,
     shift,
     stacks,
@@ -240,7 +241,8 @@ def _linear_call(ins: Any, outs: Any) -> Library:
     a, b = ins
     n, k = b.shape[-2:]
     statics = (count(a.shape[:-2]), n, k)
-    return native("linear_solve", order_of_system(n, k), statics, lu_flops(n, n) + 2 * n * n * k)
+    name = parted("linear_solve", a)
+    return native(name, order_of_system(n, k), statics, lu_flops(n, n) + 2 * n * n * k)
 
 
 def _linear_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:

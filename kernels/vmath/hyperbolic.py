@@ -7,14 +7,13 @@ from fnarray_kernels.vmath import coefficients as c
 from fnarray_kernels.vmath.exponential import exp_scaled, expm1, log1p_of
 from fnarray_kernels.vmath.parts import (
     INF,
+    LN2,
     NAN,
     horner,
     in_double,
     keep_zero,
     quick_two_sum,
 )
-
-_LN2 = 0.6931471805599453
 
 
 def _tanh_near(x):
@@ -71,7 +70,7 @@ def asinh(x):
     large = size > 2.0**28
     a = select(large, 1.0, size)
     small = log1p_of(select(large, size - 1.0, a + a * a / (1.0 + sqrt(fma(a, a, const(1.0, x))))))
-    y = copysign(small + select(large, _LN2, 0.0 * small), x)
+    y = copysign(small + select(large, LN2, 0.0 * small), x)
     return keep_zero(x, select(size < INF, y, x))
 
 
@@ -81,7 +80,7 @@ def acosh(x):
     large = x > 2.0**28
     t = select(large, 1.0, x) - 1.0
     y = log1p_of(select(large, x - 1.0, t + sqrt(t * (t + 2.0))))
-    y = y + select(large, _LN2, 0.0 * t)
+    y = y + select(large, LN2, 0.0 * t)
     return select(x >= 1.0, select(x < INF, y, x), const(NAN, x))
 
 

@@ -12,6 +12,7 @@ from fnarray_kernels._ir import bitcast, const, convert, f32, f64, fma, scalar, 
 
 INF, NAN = np.inf, np.nan
 LOG2_E = 1.4426950408889634
+LN2 = 0.6931471805599453
 # log(2) in two parts; products of the first with an exponent are exact.
 LN2_PARTS = {
     f64: (0.6931471805598903, 5.497923018708371e-14),

@@ -13,7 +13,7 @@ import pytest
 from fnarray.compile.cache import store
 from fnarray.compile.cpu import build
 from fnarray.compile.cpu.build import KernelSource
-from fnarray.compile.cpu.native import kernel, load, machine, shared
+from fnarray.compile.cpu.native import kernel, load, machine, shared, statements
 from fnarray.compile.cpu.native.widen import widened
 from fnarray.config import config
 from tests.compilers.compare import Report, both
@@ -225,6 +225,43 @@ def test_what_solves_equations_is_compiled_once_for_each_size():
     assert [x.light for x in (*three.values(), *nine.values())] == [True, False]
     head, call = SOLVE.format(n=3).splitlines()
     assert not called(f"{head}\n    for _ in range(2):\n    {call}\n")
+
+
+def test_texts_that_another_process_wrote_are_read(monkeypatch, fresh):
+    """Functions of their own are looked up by what they are of; other kinds are written anew."""
+    texts, written = [], []
+    define = statements.define
+
+    def counted(module, function, args):
+        written.append(function.__name__)
+        return define(module, function, args)
+
+    monkeypatch.setattr(statements, "define", counted)
+    for kind in ("f32[1]", "f32[1]", "f64[1]"):
+        monkeypatch.setattr(shared, "_alone", {})  # as in another process
+        src = KernelSource(SOLVE.format(n=3), (kind,) * 4)
+        found = kernel.written("k", src, None)
+        texts.append((found.text(), found.library))
+    assert texts[0] == texts[1] != texts[2]
+    assert written.count("linear_solve") == 2
+    assert len(list(fresh.glob("t_*.bin"))) == 2
+    store.clear()
+    assert not list(fresh.glob("t_*"))
+
+
+def test_functions_of_one_name_are_told_apart_by_what_they_close_over():
+    """Radices of both precisions are one text of sources; what has no name is not kept."""
+
+    def made(closed):
+        def inner(x):
+            return closed, x
+
+        return inner
+
+    for one, other in ((2, 3), (np.float32, np.float64), (made(2), made(3)), ((1, 2), (1, 3))):
+        assert shared._place((made(one), None)) == shared._place((made(one), None)) != ""
+        assert shared._place((made(one), None)) != shared._place((made(other), None))
+    assert shared._place((made(object()), None)) == ""
 
 
 def test_what_solves_equations_alone_has_numbas_bits():

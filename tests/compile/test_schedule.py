@@ -524,3 +524,13 @@ def test_dear_terms_of_a_fold_without_vectors_have_a_loop_of_their_own() -> None
     assert loops(text) == 3
     want = np.prod(1 + np.log(x.astype(float)) * np.exp(x.astype(float)), 1) - 1
     np.testing.assert_allclose(run(folded, x)[0], want, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "shared"),
+    [("complex64", 30_000, True), ("complex64", 4_000, False), ("float32", 30_000, False)],
+)
+def test_complex_functions_are_work(dtype: str, size: int, shared: bool) -> None:
+    """One takes as long as six of real numbers, and is shared among threads as they are."""
+    text = fnarray.jit(jnp.tanh).lower(fnarray.ShapeDtypeStruct((size,), dtype)).as_text("numba")
+    assert ("launch(" in text) is shared

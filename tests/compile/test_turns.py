@@ -148,6 +148,40 @@ def test_a_recurrence_of_least_values_stays_a_loop():
     assert "unroll.disable" not in kernel.lower("k", source(BODIES["carried"][0], size, flush), 512)
 
 
+#: Bodies of stencils, and how many of their places are read by pointers of their own.
+PLACES = {
+    "neighbours": ("(x[i] + x[u(i + 1)]) + x[u(i + 2)]", 2),
+    "of two arrays": ("(x[i] + x[u(i + 1)]) + (y[u(i + 2)] + y[i])", 2),
+    "other rows": ("(x[i] + x[u((n + i))]) + x[u(((n + i) + 1))]", 1),
+    "the same place": ("x[i] + x[i]", 0),
+    "written": ("out[i] + x[i]", 0),
+    "written elsewhere": ("out[u(i + 1)] + out[i]", 0),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_neighbours_are_read_again_in_a_recurrence(name):
+    """Each further place of a row has its pointer, as LLVM hands on from turn to turn else."""
+    spelled, count = PLACES[name]
+    flush = "    mode = fk.rounding.flush_subnormal()\n"
+    text = lower(f"        out[i] = ({spelled})\n", "n", None, flush)
+    assert text.count('call ptr asm "", "=r,0"') == count
+    assert "call ptr asm" not in lower(f"        out[i] = ({spelled})\n", "n", None)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", ["of two arrays", "other rows"])
+def test_neighbours_have_numbas_bits(name):
+    """Of rows that are no whole vectors, too."""
+    flush = "    mode = fk.rounding.flush_subnormal()\n"
+    report = Report()
+    run = both(report, source(f"        out[i] = ({PLACES[name][0]})\n", "n", flush))
+    for n in (1, 15, 100):
+        x = np.linspace(0.5, 1.5, 300, dtype=np.float32)
+        run(x, np.arange(300, dtype=np.float32) / 300, np.ones(300, np.float32), n)
+    assert not report.differences, report.differences[0]
+
+
 @pytest.mark.cpu
 @pytest.mark.parametrize("name", sorted(set(BODIES) - {"scattered"}))
 def test_same_bits_as_numba(name):

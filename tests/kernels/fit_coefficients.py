@@ -10,6 +10,7 @@ from __future__ import annotations
 import pathlib
 
 import mpmath as mp
+import numpy as np
 
 mp.mp.dps = 60
 
@@ -101,9 +102,14 @@ ASIN = near_zero(root(lambda r: (mp.asin(r) / r - 1) / r**2), mp.mpf(1) / 6)
 TANH = near_zero(root(lambda r: (mp.tanh(r) / r - 1) / r**2), -mp.mpf(1) / 3)
 ERF = near_zero(root(lambda r: mp.erf(r) / r - 1), 2 / mp.sqrt(mp.pi) - 1)
 HALVES, ROOT = mp.mpf("1.5"), mp.findroot(mp.digamma, mp.mpf("1.4616"))
-ERFC_LOG2 = lambda x: -mp.log(mp.erfc(x), 2) / x  # noqa: E731
+ERFC_LOG = near_zero(lambda x: -mp.log(mp.erfc(x)) / x - 1, 2 / mp.sqrt(mp.pi) - 1)
 ERF_INV_CENTRAL = lambda v: erf_inv_of(v + mp.mpf("2.5"))  # noqa: E731
 ERF_INV_TAIL = lambda v: erf_inv_of((v + 3) ** 2)  # noqa: E731
+
+#: What errors of a polynomial amount to in the function that is computed of it.
+SHARES = {
+    "ERFC_LOG_32": near_zero(lambda x: mp.erfc(x) * x / mp.erf(x), mp.sqrt(mp.pi) / 2),
+}
 
 # name: (function, low, high, number of coefficients)
 TABLE = {
@@ -123,7 +129,7 @@ TABLE = {
     "TANH_32": (TANH, 0, "1.0001", 8),
     "ERF_64": (ERF, 0, "0.5626", 11),
     "ERF_32": (ERF, 0, "0.7657", 6),
-    "ERFC_LOG2_32": (ERFC_LOG2, "0.875", "3.93", 7),
+    "ERFC_LOG_32": (ERFC_LOG, "0", "3.93", 9),
     "ERFC_64": (erfcx_mapped(4), "-0.82", 1, 24),
     "ERFC_32": (erfcx_mapped(2), "-0.4546", "0.6695", 9),
     "ERF_INV_NEAR": (ERF_INV_CENTRAL, "-2.5", "2.501", 22),
@@ -156,10 +162,28 @@ def interpolate(f, low, high, count):
     return list(mp.lu_solve(powers, mp.matrix([f(x) for x in xs])))
 
 
-def error(f, coefficients, low, high):
+def weighted(f, low, high, count, share):
+    """Return the polynomial whose largest error, times `share`, is least (Lawson 1961)."""
+    nodes = [mp.cos(mp.pi * (2 * i + 1) / 2000) for i in range(1000)]
+    xs = [(low + high) / 2 + (high - low) / 2 * t for t in nodes]
+    shares = np.array([float(share(x)) for x in xs])
+    wanted = shares * np.array([float(f(x)) for x in xs])
+    terms = shares[:, None] * np.vander(np.array(xs, float), count, increasing=True)
+    weights, best, found = np.ones(len(xs)), np.inf, None
+    for _ in range(300):
+        roots = np.sqrt(weights)
+        coefficients = np.linalg.lstsq(terms * roots[:, None], wanted * roots, rcond=None)[0]
+        off = np.abs(terms @ coefficients - wanted)
+        if off.max() < best:
+            best, found = off.max(), coefficients
+        weights = weights * off / np.max(weights * off)
+    return [mp.mpf(float(v)) for v in found]
+
+
+def error(f, coefficients, low, high, share):
     """Return the largest error of the polynomial on a grid."""
     grid = [low + (high - low) * mp.mpf(i) / 200 for i in range(201)]
-    return max(abs(mp.polyval(coefficients[::-1], x) - f(x)) for x in grid)
+    return max(share(x) * abs(mp.polyval(coefficients[::-1], x) - f(x)) for x in grid)
 
 
 def two_over_pi(groups, step, parts):
@@ -195,8 +219,12 @@ def main():
     ]
     for name, (f, low, high, count) in TABLE.items():
         low, high = mp.mpf(low), mp.mpf(high)
-        coefficients = interpolate(f, low, high, count)
-        worst = error(f, coefficients, low, high)
+        share = SHARES.get(name)
+        if share:
+            coefficients = weighted(f, low, high, count, share)
+        else:
+            coefficients = interpolate(f, low, high, count)
+        worst = error(f, coefficients, low, high, share or (lambda _: 1))
         lines.append(f"# Largest error 2**{float(mp.log(worst, 2)):.1f}.")
         lines += [f"{name} = (", *rows(coefficients), ")", ""]
     lines.append("# 2/pi less its first 16 g bits, scaled by 2**(16 g), as sums of four doubles.")

@@ -101,3 +101,23 @@ def test_a_long_matrix_of_few_numbers_is_decomposed_in_a_kernel():
     u, s, vh = map(np.asarray, svd(x))
     np.testing.assert_allclose(u * s @ vh, x, atol=1e-5)
     np.testing.assert_allclose(s, np.linalg.svd(x, compute_uv=False), rtol=1e-5)
+
+
+def test_complex_systems_are_eliminated_by_parts():
+    """Rows change places; a singular system is not finite, and does not touch its neighbours."""
+    a = RNG.standard_normal((5, 9, 9)) + 1j * RNG.standard_normal((5, 9, 9))
+    a[1, 0, 0], a[2, :, 3], a[3] = 0, 0, np.roll(np.eye(9), 1, 0) * 1j  # exchanges; singular
+    b = RNG.standard_normal((5, 9, 2)) + 1j * RNG.standard_normal((5, 9, 2))
+    a, b = a.astype(np.complex64), b.astype(np.complex64)
+    found = fnarray.jit(
+        lambda a, b: (jnp.linalg.solve(a, b), jnp.linalg.det(a), *jnp.linalg.slogdet(a))
+    )
+    assert "linear_solve_complex" in found.lower(a, b).as_text()
+    x, det, sign, log = map(np.asarray, found(a, b))
+    good, wide = [0, 1, 3, 4], a.astype(np.complex128)
+    np.testing.assert_allclose(x[good], np.linalg.solve(wide[good], b[good]), rtol=2e-5, atol=2e-6)
+    assert not np.isfinite(x[2, 0]).any()
+    np.testing.assert_allclose(det, np.linalg.det(wide), rtol=1e-6)
+    np.testing.assert_allclose(sign[good], np.linalg.slogdet(wide)[0][good], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(log, np.linalg.slogdet(wide)[1], rtol=1e-6, atol=1e-6)
+    assert sign[2] == 0

@@ -311,10 +311,13 @@ _MATRICES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "lu": ("factor_lu", ()),
     "permutation": ("permutations", ()),
     "linear_solve": ("solve", ("matrix", "pivots")),
+    "linear_solve_complex": ("solve", ("matrix", "pivots")),
     "factored_solve": ("solve_factored", ("sides",)),
     "tridiagonal_solve": ("solve_tridiagonal", ("row", "row", "row")),
     "determinant": ("determinants", ("matrix", "pivots")),
+    "determinant_complex": ("determinants", ("matrix", "pivots")),
     "log_determinant": ("log_determinants", ("matrix", "pivots")),
+    "log_determinant_complex": ("log_determinants", ("matrix", "pivots")),
 }
 #: A thread goes along a diagonal of so many elements at most, unless there are `MANY`.
 DIAGONAL: Final = 1 << 12

@@ -213,6 +213,11 @@ def native(function: str, size: int, statics: Sequence[Any], flops: float | None
     return Library(KernelRef("linalg", function), tuple(statics), size, flops=total)
 
 
+def parted(function: str, x: ShapedArray) -> str:
+    """Return the name of a kernel that has a form of its own for complex numbers."""
+    return f"{function}_complex" if is_complex(x.dtype) else function
+
+
 def order_of_system(n: int, k: int) -> int:
     """Return the order of the square system that is as much work: n equations, k right-hand sides.
 
@@ -234,10 +239,10 @@ def by_lapack(function: str, x: ShapedArray, *statics: Any) -> Library:
     """
     if not x.size:
         return HOST
-    name = f"{function}_complex" if is_complex(x.dtype) else function
     m, n = x.shape[-2:]
     given = (count(x.shape[:-2]), *statics)
-    return Library(KernelRef("lapack", name), given, isqrt(m * n), blas=max(m, n) > SMALL)
+    op = KernelRef("lapack", parted(function, x))
+    return Library(op, given, isqrt(m * n), blas=max(m, n) > SMALL)
 
 
 def count(batch: tuple[int, ...]) -> int:

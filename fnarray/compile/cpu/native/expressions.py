@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
 
 from . import library
-from .reader import Text, is_pure
+from .reader import Text, is_pure, place_of
+from .turns import rereads
 from .types import (
     BOOL,
     F64,
@@ -49,6 +51,8 @@ class Expressions(Writer):
         Values of the names that need no place in memory.
     ranked : bool
         Whether what is folded by a maximum or minimum is kept as ranks.
+    views : dict
+        Arrays as the innermost loop reads them at some places.
     """
 
     ranked = True
@@ -58,6 +62,24 @@ class Expressions(Writer):
         self.ranks = text.ranks if self.ranked else {}
         self.text = text
         self.env: dict[str, Value] = {}
+        self.own = False
+        #: Whether loops are those of a recurrence: of few turns.
+        self.recurrent = module.sequential
+        self.views: dict[tuple[str, str], Array] = {}
+
+    def view(self, loop: ast.For) -> None:
+        """Have a loop read further places of a row by pointers of which LLVM knows nothing.
+
+        It hands on what one turn has read to the next, and puts each vector together of two, in
+        three instructions more than to read it again (400 turns of a stencil on 30,000 points: 3.9
+        ms and 3.2). Places of other rows take no part in that, and a pointer each costs: a heat
+        equation in a cube ran 1.1 times as long with seven.
+        """
+        for name, place in rereads(loop, self.text):
+            of = self.name(ast.Name(name))
+            if isinstance(of, Array):
+                hidden = self.new(f'call ptr asm "", "=r,0"(ptr {of.ir})')
+                self.views[name, place] = replace(of, ir=hidden)
 
     def folded(self, node: ast.Assign) -> bool:
         """Write a fold into a rank; return False if it is none."""
@@ -156,9 +178,11 @@ class Expressions(Writer):
         index = self.scalar(node.slice)
         if isinstance(of, tuple):
             return self._item(of, index)
+        name = node.value.id if isinstance(node.value, ast.Name) else ""
+        if self.views and name:
+            of = self.views.get((name, place_of(node)), of)
         address = self.address(of, index)
         assert isinstance(of, Array)
-        name = node.value.id if isinstance(node.value, ast.Name) else ""
         return self.found(name, of.dtype, address)
 
     def address(self, array: Value, index: Scalar) -> str:

@@ -54,15 +54,12 @@ class Statements(Expressions):
     def __init__(self, module: Module, text: Text):
         super().__init__(module, text)
         self.returns: Any = None
-        self.own = False
         self._loops: list[tuple[str, str, int | None]] = []
         self._left: set[str] = set()
         self._owned: list[str] = []
         self._depth = 0
         self._stay = 0
         self._innermost: list[Innermost | None] = []
-        #: Whether loops are those of a recurrence: of few turns.
-        self.recurrent = module.sequential
         self._shared: tuple[Scalar, Scalar] | None = None
 
     def suite(self, statements: Sequence[ast.stmt]) -> bool:
@@ -226,6 +223,8 @@ class Statements(Expressions):
         self.fork(test, before, end)
         head, nests = len(self.lines), len(self._innermost)
         self.begin(before)
+        if self.own and self.recurrent and size is None:
+            self.view(node)
         self.go(body)
         self.begin(body)
         counter, after = self.fresh(), self.fresh()
@@ -238,8 +237,7 @@ class Statements(Expressions):
         self.positive.append(stop if whole else "")
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
-        before = self._stay
-        order, few, group, plain = "", 0, "", False
+        before, order, few, group, plain = self._stay, "", 0, "", False
         if self.own and self.recurrent:
             order, few = self._recurrent(node, size, whole=whole, width=width)
         elif self.module.free:
@@ -248,7 +246,7 @@ class Statements(Expressions):
             group = self._group()
         if self.suite(node.body):
             self.go(following)
-        self.access = ""
+        self.access, self.views = "", {}
         self._depth -= 1
         self._loops.pop()
         self.positive.pop()

@@ -219,6 +219,35 @@ def _rereads(loop: ast.For) -> bool:
     return any(len(x) > 1 for x in places.values())
 
 
+def rereads(loop: ast.For, text: Text) -> list[tuple[str, str]]:
+    """Return the places of arrays, after the first of each row, that a loop reads along rows.
+
+    Its turns are `apart`, and what they write lies where no other one reads.
+    """
+    if holds_loops(loop) or not _rereads(loop) or not apart(loop, text.slots, text.aliased):
+        return []
+    written: set[str] = set()
+    rows: dict[tuple[str, frozenset[str]], dict[str, None]] = {}
+    for x in _elements(loop):
+        if not isinstance(x.value, ast.Name):
+            continue
+        if isinstance(x.ctx, ast.Store):
+            written.add(x.value.id)
+        else:
+            rows.setdefault((x.value.id, _row(x.slice)), {})[place_of(x)] = None
+    found = {key: list(places)[1:] for key, places in rows.items() if key[0] not in written}
+    return [(name, place) for (name, _), places in found.items() for place in places]
+
+
+def _row(place: ast.expr) -> frozenset[str]:
+    """Return the terms of a place that are no constants."""
+    if isinstance(place, ast.Call) and len(place.args) == 1:
+        place = place.args[0]
+    if isinstance(place, ast.BinOp) and isinstance(place.op, ast.Add):
+        return _row(place.left) | _row(place.right)
+    return frozenset() if isinstance(place, ast.Constant) else frozenset((ast.unparse(place),))
+
+
 #: Statements of vectors that take no longer than one that waits for the one before, and those
 #: that a function of `vmath` stands for.
 _ABREAST, _DEAR = 8, 20
