@@ -192,7 +192,7 @@ class JaxRuntimeError(FnarrayError, RuntimeError):
 
 
 class ProgramSizeError(FnarrayError, MemoryError):
-    """A program takes more memory to compile than there is."""
+    """A program takes more memory to compile than there is, or is nested too deep to be written."""
 
 
 class ShardingTypeError(FnarrayError):

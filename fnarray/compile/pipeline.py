@@ -292,6 +292,8 @@ def compile_graph(
     try:
         with uncollected():
             executable = _compiled(closed, target, given)
+    except ProgramSizeError:
+        raise
     except MemoryError as error:
         raise ran_out(graph, error) from error
     if key is not None and found is None:

@@ -217,3 +217,17 @@ def test_a_known_processor_is_not_told():
     """The report says nothing where there is nothing to say."""
     text = pipeline.compile_graph(fa.make_jaxpr(lambda x: x + 1)(X)).plan_text
     assert ("processor:" in text) == bool(processor().note)
+
+
+def nested(x, levels):
+    """Give a chain of branches, each in the one before it."""
+    if not levels:
+        return fa.lax.sin(x)
+    return fa.lax.cond(x.sum() > levels, lambda x: nested(x * 1.01, levels - 1), lambda x: x, x)
+
+
+def test_branches_nested_too_deep_say_where():
+    """Python's parser takes 100 levels, of which a chain of 80 branches leaves enough."""
+    assert fa.jit(lambda x: nested(x, 80)).lower(X).as_text().count("if ") >= 80
+    with pytest.raises(ProgramSizeError, match=r"91 deep at test_bad_input\.py:\d+: .*lax\.switch"):
+        fa.jit(lambda x: nested(x, 95)).lower(X).compile()

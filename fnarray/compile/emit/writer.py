@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from ...errors import ProgramSizeError
+
+#: Python's parser takes 100 levels of indentation; a function's body and loops over an array's axes
+#: are some of them.
+DEEPEST: Final = 90
 #: Dtypes' names in kernels, which counters and constants would otherwise reach: ``i8``, ``c64``.
 RESERVED = frozenset(
     ("b1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "c64", "c128")
@@ -122,8 +127,21 @@ class Writer:
 
     @contextmanager
     def block(self, header: str, *, barrier: bool = False) -> Generator[Suite, None, None]:
-        """Open a suite; it joins its parent when closed."""
+        """Open a suite; it joins its parent when closed.
+
+        Raises
+        ------
+        ProgramSizeError
+            Suites are nested deeper than they can be written.
+        """
         depth = self.scope.depth + 1
+        if depth > DEEPEST and barrier:
+            at = next((s.comment for s in reversed(self.scopes) if s.comment), "").lstrip("# ")
+            raise ProgramSizeError(
+                f"compile: branches and loops are nested {depth} deep at {at}: a kernel has room "
+                f"for {DEEPEST}. Write levels that repeat as one lax.while_loop or lax.fori_loop, "
+                "or branches of branches as one lax.switch on a number."
+            )
         scope = Suite(self._marked(header), depth, depth if barrier else self.floor)
         self.scopes.append(scope)
         yield scope
