@@ -116,8 +116,11 @@ def first_line(node: ast.stmt) -> int:
     return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
 
 
-def bindings(body: list[ast.stmt]) -> Counter[str]:
-    """Return how often statements bind each name of their scope; in a loop, or in place: twice."""
+def bindings(body: list[ast.stmt], again: int = 2) -> Counter[str]:
+    """Return how often statements bind each name of their scope; in a loop, or in place: twice.
+
+    Or as often as ``again`` says.
+    """
     found: Counter[str] = Counter()
     stack: list[tuple[ast.AST, int]] = [(node, 1) for node in body]
     while stack:
@@ -144,7 +147,7 @@ def bindings(body: list[ast.stmt]) -> Counter[str]:
         elif (name := getattr(node, "name", None) or getattr(node, "rest", None)) is not None:
             found[name] += 2  # ``except ... as``, which deletes it, and patterns
         if isinstance(node, (*_LOOPS, ast.AugAssign)):
-            times = 2
+            times = again
         stack += [(child, times) for child in children(node)]
     return found
 
@@ -242,17 +245,23 @@ def binder(tree: ast.Module, line: int, column: int, name: str) -> tuple[Any, An
 def bound_before(tree: ast.Module, line: int, column: int, name: str) -> bool:
     """Say whether the function around a place binds a name for good before it comes there.
 
-    A parameter, one assignment, or several of which none is in a loop and none comes later.
+    A parameter, one assignment, or several, in place and in loops among them, of which none comes
+    later, in a further turn of a loop around the place neither.
     """
     found = binder(tree, line, column, name)
     if found is None or name in Tree.of(tree).reached:
         return False
     around, closure = found
-    times = _bindings_in(around)[name]
-    if times + (name in parameters(around)) == 1:
+    if _bindings_in(around)[name] + (name in parameters(around)) == 1:
         return True
+    if isinstance(around, ast.Lambda):
+        return False
     places = [n for n in _occurrences(around, name) if isinstance(n.ctx, ast.Store)]
-    return len(places) == times and all((n.end_lineno or 0) < closure.lineno for n in places)
+    if len(places) != bindings(around.body, again=1)[name]:
+        return False
+    loops = [n for n in walk(around) if isinstance(n, _LOOPS) and _meets(n, *(closure.lineno,) * 2)]
+    first = min((n.lineno for n in loops), default=closure.lineno)
+    return all((n.end_lineno or 0) < first for n in places)
 
 
 def belongs(tree: ast.Module, line: int, column: int, name: str) -> bool:

@@ -338,6 +338,42 @@ def test_an_array_that_is_bound_after_its_readers_is_a_variable(module, text):
 
 
 @pytest.mark.cpu
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    data /= data.sum()\n",
+        "    for k in range(3):\n        data = data * k\n    data += 1\n",
+        "    if data.any():\n        data *= 2\n    else:\n        data = data[::-1]\n",
+    ],
+)
+def test_so_is_an_array_of_the_enclosing_call(module, text):
+    """In place, or in loops that are over: the closure finds what it is for good."""
+    law = module(f"{EARLY}def make(data):\n{text}    return (lambda x: x * data), data\n")
+    f, data = law.make(law.data)
+    program = fnarray.jit(f)
+    np.testing.assert_allclose(program(X), X * data, rtol=1e-6)
+    data[1] = 7.0
+    np.testing.assert_allclose(program(X), X * data, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    f = lambda x: x * data\n    data += 1\n",
+        "    for _ in range(2):\n        f = lambda x: x * data\n        data = data + 1\n",
+        "    while True:\n        data += 1\n        f = lambda x: x * data\n        break\n",
+        "    f = lambda x: x * data\n    for data in (data, data + 1): pass\n",
+        "    f = lambda x: x * data\n    def put():\n        nonlocal data\n        data = 1\n",
+    ],
+)
+def test_not_if_it_may_be_bound_again(module, text):
+    """Later, in a further turn of a loop, or by a function that reaches out for it."""
+    law = module(f"{EARLY}def make(data):\n{text}    return f\n")
+    with pytest.raises(errors.ReadEffectError, match=r"FNA20[25]"):
+        fnarray.jit(law.make(law.data))(X)
+
+
+@pytest.mark.cpu
 def test_a_star_binds_what_a_module_exports(module):
     """``from module import *`` is one binding of each name, listed in ``__all__`` or public."""
     plain = module("g = 2.0\n_h = 3.0\n").__name__
