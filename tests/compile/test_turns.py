@@ -175,7 +175,8 @@ def test_neighbours_have_numbas_bits(name):
     """Of rows that are no whole vectors, too."""
     flush = "    mode = fk.rounding.flush_subnormal()\n"
     report = Report()
-    run = both(report, source(f"        out[i] = ({PLACES[name][0]})\n", "n", flush))
+    body = f"        out[i] = ({PLACES[name][0]})\n    fk.rounding.restore(mode)\n"
+    run = both(report, source(body, "n", flush))
     for n in (1, 15, 100):
         x = np.linspace(0.5, 1.5, 300, dtype=np.float32)
         run(x, np.arange(300, dtype=np.float32) / 300, np.ones(300, np.float32), n)
