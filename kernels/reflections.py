@@ -193,15 +193,21 @@ def _upper(x, at, r, to, n, k):
 
 
 @compiled
+def _reflections(a, x, at, tau, first, m, n, size):
+    """Copy a matrix, and turn it into reflections below an upper triangle."""
+    _copied(a, x, at, m * n)
+    for j in range(size):
+        _reflected(x, at, tau, first + j, m, n, j)
+
+
+@compiled
 def qr(a, q, r, x, tau, batch, m, n, k):
     """Orthonormal columns (m, k) and upper triangles (k, n)."""
     size = min(m, n)
     s = block()
     while s < batch:
         at = s * m * n
-        _copied(a, x, at, m * n)
-        for j in range(size):
-            _reflected(x, at, tau, s * size + j, m, n, j)
+        _reflections(a, x, at, tau, s * size, m, n, size)
         _upper(x, at, r, s * k * n, n, k)
         _orthonormal(x, at, tau, s * size, q, s * m * k, m, n, k, size)
         s += blocks()
@@ -243,10 +249,7 @@ def packed(a, x, tau, batch, m, n):
     size = min(m, n)
     s = block()
     while s < batch:
-        at = s * m * n
-        _copied(a, x, at, m * n)
-        for j in range(size):
-            _reflected(x, at, tau, s * size + j, m, n, j)
+        _reflections(a, x, s * m * n, tau, s * size, m, n, size)
         s += blocks()
 
 

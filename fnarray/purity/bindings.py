@@ -259,8 +259,9 @@ def bound_before(tree: ast.Module, line: int, column: int, name: str) -> bool:
     places = [n for n in _occurrences(around, name) if isinstance(n.ctx, ast.Store)]
     if len(places) != bindings(around.body, again=1)[name]:
         return False
-    loops = [n for n in walk(around) if isinstance(n, _LOOPS) and _meets(n, *(closure.lineno,) * 2)]
-    first = min((n.lineno for n in loops), default=closure.lineno)
+    line = closure.lineno
+    loops = (n for n in walk(around) if isinstance(n, _LOOPS) and _meets(n, line, line))
+    first = min((n.lineno for n in loops), default=line)
     return all((n.end_lineno or 0) < first for n in places)
 
 

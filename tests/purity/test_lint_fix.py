@@ -58,18 +58,17 @@ import numpy as np
 
 def make():
     w = np.ones(2)
-    for _ in range(1):
-        w = w + 1
 
     @fnarray.jit
     def f(x):
         return x * w
 
+    w = w + 1
     return f
 
 result = make()(2.0).tolist()
 """,
-        "    w = jnp.asarray(np.ones(2))\n    for _",
+        "    w = jnp.asarray(np.ones(2))\n\n    @fnarray",
         lambda got: got["result"] == [4.0, 4.0],
     ),
     "constants": (

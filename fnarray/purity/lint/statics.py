@@ -594,7 +594,7 @@ class StaticResolver:
             kind = "array"
         elif node.args and self.finder.named(dotted) is not None:
             return self.of(node.args[0], scope, name)
-        shows = effect_of(dotted) == Print.code  # a bar: what it is told to do shows as well
-        if shows or (external_kind(dotted) == "class" and (not kind or effect_of(dotted))):
+        effect = effect_of(dotted)  # that of a bar: what it is told to do shows as well
+        if effect == Print.code or (external_kind(dotted) == "class" and (not kind or effect)):
             return Value("frozen", OUTSIDE, name=name, ref=dotted)
         return Value(kind, OUTSIDE, name=name) if kind else None
