@@ -1,11 +1,29 @@
-"""What every turn of a loop would compute alike is computed once, before the loop."""
+"""What every turn of a loop would compute alike is computed once, before the loop.
+
+What takes less than to read it is computed in the loop: places that are counted, for masks.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
 
-from ..core.forms import Contract, Inline, Library, Map, Reduce, Scan, Update, While, form_of
-from ..core.graph import Eqn, Graph, Literal, Var, eqn_effects
+from ..core.forms import (
+    Contract,
+    Inline,
+    Iota,
+    Library,
+    Map,
+    Reduce,
+    Reindex,
+    Scan,
+    Update,
+    While,
+    form_of,
+)
+from ..core.graph import Atom, Eqn, Graph, Literal, Var, eqn_effects
+from .ir import Block, Node
 
 #: The cost of a map from which on it is worth an array, as in `core.forms.Map`.
 _DEAR: Final = 8
@@ -77,3 +95,77 @@ def _is_dear(eqn: Eqn, room: int) -> bool:
     if isinstance(form, Map):
         return form.cost >= _DEAR and size > 1
     return isinstance(form, Contract | Library | Reduce | Scan | Update)
+
+
+#: How a value is made of nothing but counting: equations in order, the last one its own.
+Counted = tuple[Node, ...]
+
+
+def counted_within(block: Block) -> Block:
+    """Return a block whose loops count places themselves that they only compare.
+
+    A mask of them was an array that each turn read. Loops take it as before: those that Python
+    turns read it.
+    """
+    makers: dict[Atom, Counted] = {}
+    for node in block.nodes:
+        if isinstance(node.form, Iota):
+            makers[node.out] = (node,)
+        elif isinstance(node.form, Map) and node.form.cost <= 1:  # `arange(1, n)` is one more
+            known = [makers.get(a, ()) for a in node.ins if not isinstance(a, Literal)]
+            if len(known) == 1 and len(known[0]) == 1:
+                makers[node.out] = (*known[0], node)
+    return _counting(block, makers)
+
+
+def _counting(block: Block, makers: Mapping[Any, Counted]) -> Block:
+    """Return a block whose loops count what they take of ``makers`` and only compare."""
+    nodes = [_loop_counting(node, makers) for node in block.nodes] if makers else block.nodes
+    return replace(block, nodes=tuple(nodes))
+
+
+def _loop_counting(node: Node, makers: Mapping[Any, Counted]) -> Node:
+    body = node.bodies[-1] if node.bodies else None
+    taken: dict[Atom, Counted] = {v: makers[a] for v, a in _constants(node).items() if a in makers}
+    if body is None or not taken:
+        return node
+    body = _counting(body, taken)
+    read = {a for n in body.nodes if not _constants(n) for a in n.ins}
+    env: dict[Any, Atom] = {}
+    counts: list[Node] = []
+    for v, made in taken.items():
+        if v in read and _is_compared(v, body):
+            names: dict[Var, Atom] = {}
+            for old in made:
+                new = old.reading(names)
+                env[v] = names[old.out] = own = Var(old.out.aval)
+                counts.append(new.taking(new.ins, (own,)))
+    nodes = (n if _constants(n) else n.reading(env) for n in body.nodes)
+    body = replace(body, nodes=(*counts, *nodes))
+    return replace(node, bodies=(*node.bodies[:-1], body))
+
+
+def _constants(node: Node) -> dict[Var, Atom]:
+    """Return the operands of a loop that stay as they are, by what its turns call them."""
+    form = node.form
+    if isinstance(form, Scan):
+        return dict(zip(node.bodies[-1].inputs[: form.num_consts], node.ins, strict=False))
+    if isinstance(form, While):
+        own = node.bodies[-1].inputs[: form.body_nconsts]
+        return dict(zip(own, node.ins[form.cond_nconsts :], strict=False))
+    return {}
+
+
+def _is_compared(var: Atom, block: Block) -> bool:
+    """Whether all that is done with a value, but to hand it to a loop, is to compare elements."""
+    if var in block.outputs:
+        return False
+    for node in block.nodes:
+        if var not in node.ins or _constants(node):
+            continue
+        if isinstance(node.form, Reindex) and node.form.valid is None and len(node.ins) == 1:
+            if not _is_compared(node.out, block):
+                return False
+        elif not isinstance(node.form, Map) or node.out.aval.dtype.kind != "b":
+            return False
+    return True

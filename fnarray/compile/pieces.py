@@ -16,7 +16,7 @@ import numpy as np
 from ..core.avals import ShapedArray
 from ..core.forms import Map, Piece, Pieces, Reduce, Reindex
 from ..core.graph import Atom, Eqn, Literal, Var
-from ..core.symbolic import variable
+from ..core.symbolic import leaves, scalar, variable
 from .ir import AddedStep, Block, Node, users_of
 from .target import Limits
 
@@ -85,7 +85,7 @@ class _Turns:
         if turn is None:
             return [node]
         array, axis, by = turn
-        if prod(array.aval.shape[axis + 1 :]) >= self._least:
+        if prod(array.aval.shape[axis + 1 :]) >= self._least or self._is_apart(array, axis):
             return [self._rotated(node, turn)] if where_it_lies else [node]
         around: list[Node] = []
         while isinstance(array, Var) and (maker := self._makers.get(array)) is not None:
@@ -110,6 +110,16 @@ class _Turns:
             )
             laid = result
         return nodes
+
+    def _is_apart(self, array: Atom, axis: int) -> bool:
+        """Whether neighbours along an axis lie apart, as those of a column: no vectors of them."""
+        maker = self._makers.get(array) if isinstance(array, Var) else None
+        if maker is None or not isinstance(maker.form, Reindex) or maker.form.valid is not None:
+            return False
+        i = tuple(variable(f"i{a}", n) for a, n in enumerate(array.aval.shape))
+        at = maker.form.index(i, lambda k, idx: scalar(f"data{k}"))
+        along = leaves(i[axis])
+        return bool(at) and not along & leaves(at[-1]) and any(along & leaves(ix) for ix in at)
 
     def _rotated(self, node: Node, turn: tuple[Atom, int, int]) -> Node:
         """Return the reindexing that stands for a node: an array, the axis, and by how much."""

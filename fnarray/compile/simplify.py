@@ -567,8 +567,12 @@ def simplified(graph: Graph, target: Target, around: Stack = ()) -> Block:
 
         block = read_pieces(block, target.limits)
     block = lower_bodies(block, target)
-    if not target.limits.group or not any(isinstance(n.form, Scan | While) for n in block.nodes):
+    if not any(isinstance(n.form, Scan | While) for n in block.nodes):
         return block
-    from .groups import turned_in_groups  # which programs without loops never need
+    from .lift import counted_within  # which programs without loops never need
 
-    return turned_in_groups(block, target.limits)
+    if target.limits.group:
+        from .groups import turned_in_groups
+
+        block = turned_in_groups(block, target.limits)
+    return drop_dead(counted_within(block))

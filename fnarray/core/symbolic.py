@@ -238,4 +238,8 @@ def _atom_text(atom: Atom, number: Callable[[int], str]) -> str:
         least, most = bounds(atom.args[0])
         above = first if least >= low else f"max({first}, {number(low)})"
         return above if most <= high else f"min({above}, {number(high)})"
-    return f"(({first}) {'//' if atom.kind == 'floordiv' else '%'} {number(atom.args[1])})"
+    m = atom.args[1]
+    least, most = bounds(atom.args[0])
+    if atom.kind == "mod" and least >= 0 and most < 2 * m:
+        return f"({first} if {first} < {number(m)} else {first} - {number(m)})"  # divides nothing
+    return f"(({first}) {'//' if atom.kind == 'floordiv' else '%'} {number(m)})"

@@ -16,6 +16,7 @@ from ..ir import Node
 from ..schedule.access import Indices
 from ..schedule.nests import Nest, counter_var, register_name
 from ..schedule.plan import Body, Scratch, Tree
+from .masks import Masked, masked
 from .sums import Sums, row
 from .values import Counters, Values
 
@@ -63,10 +64,16 @@ class Loops:
             name = self.writer.fresh("i")
             if not chunk and not turns:
                 self.values.counted.add(name)
+            inside = (*counters, *split(tree.extents, variable(name, tree.extent)))
+            within = None if chunk or turns else self._masked(tree, inside)
+            if within is not None:
+                span = f"{within.low}, {within.high}"
             with self.writer.block(f"for {name} in range({span}):"):
                 self.writer.declare(name)
                 self._enter(tree, body)
-                inside = (*counters, *split(tree.extents, variable(name, tree.extent)))
+                if within is not None and within.chosen is not None:
+                    masked, chosen = within.chosen
+                    self.writer.remember(masked, self.values.value(*chosen))
                 over = replaced(tree.children)
                 for child in tree.children:
                     if isinstance(child, Nest):
@@ -79,6 +86,21 @@ class Loops:
         for nest in folded:
             with self.writer.spelling(nest.node):
                 self._end(nest, counters)
+
+    def _masked(self, tree: Tree, counters: Counters) -> Masked | None:
+        """Return the range of a fold's terms that a mask lets pass, the rest of them folded."""
+        (nest, *others) = tree.children
+        if others or not isinstance(nest, Nest) or nest.fold is None or self.sums.has(nest):
+            return None
+        place = nest.fold.index[0](*_place(nest, counters))
+        within = masked(self.values, tree, nest, counters[-1], place)
+        if within is not None and within.left_out is not None:
+            left_out = self.values.literal(within.left_out.val, within.left_out.aval.dtype)
+            with self.writer.block(f"if {within.misses}:", barrier=True):
+                (names,) = self._accumulators[nest]
+                (new,) = self._combined(nest.fold, nest.node, names, [left_out])
+                self.writer.line(f"{names[0]} = {new}")
+        return within
 
     def _block(self, stack: ExitStack, span: str, turns: int) -> str:
         """Open the loop over the blocks of a range; return the range of one."""
