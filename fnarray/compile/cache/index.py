@@ -85,14 +85,16 @@ def _loaded(more: Iterable[str]) -> Names | None:
     start = _PLACE + os.sep
     paths: set[str] = set()
     for name, module in tuple(sys.modules.items()):
-        if name.partition(".")[0] in _PACKAGES:
+        package = name.partition(".")[0]
+        if package in _PACKAGES:
             spec = getattr(module, "__spec__", None)
             if spec is None:  # another one's code has made it
                 continue
             if not str(spec.origin).endswith(".py"):
                 return None
             paths.add(spec.origin.removeprefix(start))
-    _running.update(paths)
+            if package == "fnarray":
+                _running.add(spec.origin.removeprefix(start))
     paths.update(path.removeprefix(start) for path in more)
     return tuple(sorted(paths))
 
@@ -136,7 +138,7 @@ _looked_at: Final[dict[str, Status]] = {}
 #: loaded and read: what this process runs, and the hash that it knows, are of these. To look at all
 #: of them for each program took 1.2 ms of 28 that one of ten operations takes.
 _settled: Final[dict[str, Status]] = {}
-#: The sources that are loaded, when this was last asked.
+#: The sources that are loaded, when this was last asked; those of kernels are read again, as text.
 _running: Final[set[str]] = set()
 
 
