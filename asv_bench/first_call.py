@@ -300,7 +300,7 @@ def sample(module: str, name: str, phases: bool) -> dict[str, Any]:
     leaves = [x.block_until_ready() for x in m.tree.leaves(result)]
     cpu, wall = time.process_time() - start, time.perf_counter() - wall
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    total = sum(float(np.abs(np.asarray(x, np.float64)).sum()) for x in leaves)
+    total = sum(float(np.abs(np.asarray(x)).astype(np.float64).sum()) for x in leaves)
     return {"cpu": 1e3 * cpu, "wall": 1e3 * wall, "mb": peak / 1024, "sum": total, "phases": spent}
 
 

@@ -46,7 +46,7 @@ os.environ.setdefault("XLA_FLAGS", " ".join(_FLAGS))
 #: Modules and folders whose tests are of the null tier, but for those marked `cpu`.
 NULL = """
     api/test_custom_surface.py api/test_transformed_jaxprs.py architecture compile/test_cache.py
-    compile/test_reader.py compile/test_writer.py control/test_errors.py core
+    compile/test_reader.py compile/test_sizes.py compile/test_writer.py control/test_errors.py core
     ops/test_derivatives_contract.py
     ops/test_derivatives_numpy.py ops/test_derivatives_shape.py purity/test_guards.py
     purity/test_lint_cache.py purity/test_lint_cli.py purity/test_lint_corpus.py

@@ -23,6 +23,9 @@ class LoopVar:
     name: str
     extent: int
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # which a text knows: they are asked for more than anything else
+
     @property
     def range(self) -> tuple[int, int]:
         """Smallest and largest value."""
@@ -87,7 +90,9 @@ class Ix:
     def __mul__(self, k: int) -> Index:
         if not isinstance(k, int):  # pyright: ignore[reportUnnecessaryIsInstance] - or an Ix
             raise TypeError(f"an index times {k!r} is not linear")
-        return _normal({a: c * k for a, c in self.terms.items()}, self.const * k)
+        if k == 1:
+            return self
+        return Ix({a: c * k for a, c in self.terms.items()}, self.const * k) if k else 0
 
     __rmul__ = __mul__
 
@@ -195,6 +200,8 @@ def substitute(ix: Index, values: Mapping[Atom, Index]) -> Index:
     """Return the index with atoms replaced by indices, simplified anew."""
     if not isinstance(ix, Ix):
         return ix
+    if (simple := _substituted(ix, values)) is not None:
+        return simple
     total: Index = ix.const
     for atom, c in ix.terms.items():
         if isinstance(atom, Opaque):
@@ -204,6 +211,29 @@ def substitute(ix: Index, values: Mapping[Atom, Index]) -> Index:
             value = values.get(atom, Ix({atom: 1}))
         total = total + value * c
     return total
+
+
+def _substituted(ix: Ix, values: Mapping[Atom, Index]) -> Index | None:
+    """Return what `substitute` does, in one pass; None where a piece is not linear."""
+    terms: dict[Atom, int] = {}
+    const = ix.const
+    for atom, c in ix.terms.items():
+        if type(atom) is Opaque:
+            return None
+        value = values.get(atom)
+        if value is None:
+            terms[atom] = terms.get(atom, 0) + c
+            continue
+        if isinstance(value, int):
+            const += value * c
+            continue
+        const += value.const * c
+        for inner, k in value.terms.items():
+            if type(inner) is Opaque:
+                return None
+            terms[inner] = terms.get(inner, 0) + k * c
+    kept = {a: c for a, c in terms.items() if c}
+    return Ix(kept, const) if kept else const
 
 
 def _rebuild(kind: str, args: tuple[Any, ...]) -> Index:

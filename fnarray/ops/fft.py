@@ -17,6 +17,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import is_complex, to_complex, to_inexact, to_real
 from ..core.forms import HOST, KernelRef, Library
+from ..core.libraries import library
 from ..core.tangents import Undefined
 from ..core.trace import bind
 from .kit.calls import conj, convert, mul, real
@@ -62,7 +63,7 @@ def _aval(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) ->
 
 
 def _eval(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> np.ndarray:
-    from scipy import fft as library
+    scipy_fft = library("scipy.fft")
 
     rank = len(fft_lengths)
     if not rank:
@@ -71,7 +72,7 @@ def _eval(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> 
         aval = _aval(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
         return np.zeros(aval.shape, aval.dtype)
     names = {FftType.FFT: "fftn", FftType.IFFT: "ifftn", FftType.RFFT: "rfftn"}
-    transform = getattr(library, names.get(fft_type, "irfftn"))
+    transform = getattr(scipy_fft, names.get(fft_type, "irfftn"))
     sizes = fft_lengths if fft_type == FftType.IRFFT else None
     return np.ascontiguousarray(transform(x, sizes, axes=tuple(range(-rank, 0))))
 

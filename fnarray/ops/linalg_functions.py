@@ -14,6 +14,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import to_complex, to_real
 from ..core.forms import HOST, KernelRef, Library
+from ..core.libraries import library
 from ..core.tangents import is_zero
 from ..core.trace import bind
 from .contract import exact_matmul as matmul
@@ -60,7 +61,7 @@ def _expm_aval(a: ShapedArray, *, max_squarings: int) -> ShapedArray:
 
 
 def _expm_eval(a: np.ndarray, *, max_squarings: int) -> np.ndarray:
-    from scipy import linalg
+    linalg = library("scipy.linalg")
 
     def one(x: np.ndarray) -> tuple[np.ndarray]:
         if _too_large(x, max_squarings):
@@ -97,7 +98,7 @@ def _frechet_aval(a: ShapedArray, e: ShapedArray, *, max_squarings: int) -> Shap
 
 
 def _frechet_eval(a: np.ndarray, e: np.ndarray, *, max_squarings: int) -> np.ndarray:
-    from scipy import linalg
+    linalg = library("scipy.linalg")
 
     n = a.shape[-1]
 
@@ -165,7 +166,7 @@ def _sylvester_aval(a: ShapedArray, b: ShapedArray, c: ShapedArray) -> ShapedArr
 
 
 def _sylvester_eval(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    from scipy import linalg
+    linalg = library("scipy.linalg")
 
     def one(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray]:
         return (linalg.solve_sylvester(x, y, z),)
@@ -212,7 +213,7 @@ def _sqrtm_aval(a: ShapedArray) -> ShapedArray:
 
 
 def _sqrtm_eval(a: np.ndarray) -> np.ndarray:
-    from scipy import linalg
+    linalg = library("scipy.linalg")
 
     dtype = to_complex(a.dtype)
 

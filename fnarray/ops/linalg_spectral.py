@@ -13,6 +13,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import is_complex, to_complex, to_real
 from ..core.forms import HOST, Library
+from ..core.libraries import library
 from ..core.primitive import Missing
 from ..core.trace import bind
 from ..errors import MissingRuleError
@@ -370,7 +371,7 @@ def _schur_aval(
 def _schur_eval(
     x: np.ndarray, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any
 ) -> tuple[np.ndarray, ...]:
-    from scipy import linalg
+    linalg = library("scipy.linalg")
 
     n = x.shape[-1]
     sort = select_callable if sort_eig_vals else None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ..core.dtypes import finfo
+from ..core.libraries import library
 from ..core.primitive import Missing
 from ..errors import MissingRuleError
 from .elementwise import in_single, reciprocal, square
@@ -41,7 +41,7 @@ __all__ = [
 @cache
 def scipy_special() -> Any:
     """SciPy's special functions, imported at the first use: they take a quarter of a second."""
-    return import_module("scipy.special")
+    return library("scipy.special")
 
 
 def by_scipy(name: str) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from ..config import scoped_all, scoped_values
 from ..core.fork import settled_before_forks
 from ..core.graph import ClosedGraph, Graph
+from ..core.libraries import NotLoaded, loaded_alone
 from ..core.quiet import quietly
 from .stepwise import called_graph, stepwise
 
@@ -37,21 +38,39 @@ def can_evaluate(graph: Graph) -> bool:
     )
 
 
-def evaluate(graph: ClosedGraph, args: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Run a program op by op; return fresh arrays, as its compiled form does."""
-    outs = quietly(_results, graph, args)
-    return tuple(
-        np.array(x, aval.dtype, order="C") for x, aval in zip(outs, graph.out_avals, strict=True)
+def evaluate(
+    graph: ClosedGraph, args: Sequence[np.ndarray], needless: Callable[[], bool]
+) -> tuple[np.ndarray, ...] | None:
+    """Run a program op by op; return fresh arrays, as its compiled form does.
+
+    None where it turns out to be needless, or takes a library that has not been imported: SciPy
+    takes 0.3 s, a transform with what all of them share 0.1 to compile.
+    """
+    try:
+        with loaded_alone():
+            outs = quietly(_results, graph, args, needless)
+    except NotLoaded:
+        return None
+    return (
+        None
+        if outs is None
+        else tuple(
+            np.array(x, aval.dtype, order="C")
+            for x, aval in zip(outs, graph.out_avals, strict=True)
+        )
     )
 
 
-def _results(graph: ClosedGraph, args: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _results(
+    graph: ClosedGraph, args: Sequence[np.ndarray], needless: Callable[[], bool]
+) -> list[np.ndarray] | None:
     steps = stepwise(graph, args)
-    while True:
+    while not needless():
         try:
             next(steps)
         except StopIteration as done:
             return done.value
+    return None
 
 
 class Meanwhile:
@@ -69,6 +88,7 @@ class Meanwhile:
         self._load = load
         self.run: Run = self._evaluate
         self._answered = threading.Event()
+        self._compiled = False
         own = scoped_values()
         # No daemon: LLVM must not be at work when the process ends, so the end waits for it.
         self._thread = threading.Thread(target=self._compile, args=(own,), name="fnarray compiler")
@@ -85,6 +105,7 @@ class Meanwhile:
         try:
             with scoped_all(settings):
                 self.run = self._load()
+            self._compiled = True
         except BaseException as error:  # the caller is elsewhere: the next call raises it
             self.run = self._failed(error)
         finally:
@@ -102,10 +123,16 @@ class Meanwhile:
         return self.run(*arrays)
 
     def _evaluate(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        # Beside a thread that runs Python an operation may take 5 ms: once that is done, what it
+        # made is faster than the rest.
         try:
-            return evaluate(self._graph, arrays)
+            outs = evaluate(self._graph, arrays, lambda: self._compiled)
         finally:
             self._answered.set()
+        if outs is None:
+            self._thread.join()
+            return self.run(*arrays)
+        return outs
 
 
 _pending: weakref.WeakSet[Meanwhile] = weakref.WeakSet()

@@ -189,6 +189,39 @@ def test_a_fork_waits(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "status 0\n", "")
 
 
+def test_no_library_is_imported_to_evaluate(tmp_path):
+    """What evaluation would take from SciPy waits for the compiler, which is sooner there."""
+    code = (
+        "import sys, numpy as np, fnarray as fa, fnarray.numpy as fnp\n"
+        "from fnarray.runtime import meanwhile\n"
+        "f = fa.jit(lambda x: fnp.abs(fnp.fft.rfft(x + 1)))\n"
+        "print(f(np.zeros(4, np.float32)), bool(meanwhile._pending), 'scipy' in sys.modules)"
+    )
+    env = {**os.environ, "FNARRAY_FIRST_CALL": "evaluate", "FNARRAY_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    want = "[4. 0. 0.] False False"
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, want, "")
+
+
+def test_evaluation_ends_once_the_program_is_compiled(monkeypatch):
+    """What is compiled meanwhile computes the result in place of the operations that are left."""
+    monkeypatch.setattr(meanwhile, "ALONE", 0.0)
+    left, stepwise = [], meanwhile.stepwise
+
+    def slowly(graph, args):
+        steps = stepwise(graph, args)
+        yield next(steps)
+        meanwhile.wait()
+        left.append(graph)
+        yield next(steps)
+        raise AssertionError("evaluated on")
+
+    monkeypatch.setattr(meanwhile, "stepwise", slowly)
+    got = fa.jit(lambda x: (x * 2 + 1) * 3)(X)
+    np.testing.assert_allclose(got, (X * 2 + 1) * 3, rtol=1e-6)
+    assert len(left) == 1
+
+
 def test_the_first_evaluation_has_the_interpreter_for_itself(monkeypatch):
     """Compilation begins once the first call has answered."""
     order = []

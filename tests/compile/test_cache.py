@@ -340,6 +340,22 @@ def test_sources_that_changed_since_the_start_keep_no_program(package, monkeypat
     assert programs.get("key") is None
 
 
+def test_a_source_that_was_settled_is_not_looked_at_again(package, monkeypatch):
+    """What it was when it was loaded and read is known: a change since ends what is kept of it."""
+    monkeypatch.setattr(programs, "_running", {"used.py"})
+    monkeypatch.setattr(programs, "_settled", {})
+    monkeypatch.setattr(programs.time, "time_ns", lambda now=time.time_ns: now() + 10**10)
+    programs.put("first", 1)
+    assert set(programs._settled) == {"used.py"}
+    (package / "used.py").write_text("used = 2")
+    programs.put("second", 2, ["maker.py"])
+    restart()
+    assert programs.get("second") is None
+    (package / "used.py").write_text("used = 1")
+    restart()
+    assert programs.get("second") == 2
+
+
 def test_what_is_loaded_is_listed():
     """The sources of a program are the modules of its process, and what it is told of."""
     names = programs._loaded(["/elsewhere/x.py"])

@@ -227,6 +227,26 @@ def test_what_solves_equations_is_compiled_once_for_each_size():
     assert not called(f"{head}\n    for _ in range(2):\n    {call}\n")
 
 
+def test_a_kernel_of_calls_alone_has_nothing_to_improve():
+    """It goes to code generation as it is; one that computes beside a call does not."""
+    alone, beside = (
+        kernel.written("k", KernelSource(SOLVE.format(n=3) + more, ("f32[1]",) * 4), None)
+        for more in ("", "    w[0] = out[1] + out[2]\n")
+    )
+    assert (alone.straight, beside.straight) == (True, False)
+
+
+def test_few_arguments_are_unpacked_where_the_text_is():
+    """The kernel is one function then; where nothing is vectors for sure, it stays two."""
+    text = kernel.written("k", source("tanh"), 256).text()
+    assert re.findall(r"^define .*@(k[.\w]*)\(", text, re.MULTILINE) == ["k"]
+    text = kernel.written("k", KernelSource(SCALARS, ("f32[1]",) * 2), 256).text()
+    assert re.findall(r"^define .*@(k[.\w]*)\(", text, re.MULTILINE) == ["k.text", "k"]
+
+
+SCALARS = "def kernel(x, out):\n    for i in range(x.size):\n        out[0] = x[i] - out[0]\n"
+
+
 def test_texts_that_another_process_wrote_are_read(monkeypatch, fresh):
     """Functions of their own are looked up by what they are of; other kinds are written anew."""
     texts, written = [], []

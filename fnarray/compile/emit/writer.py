@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -150,22 +150,23 @@ class Writer:
 
     def render(self, indent: int = 1) -> str:
         """Return the source of the outermost scope's statements."""
-        rows = _rows(self.scopes[0], indent)
+        rows = _rows(self.scopes[0], indent, [])
         return "".join(f"{'    ' * level}{line}\n" for level, line in rows)
 
     def origins(self) -> tuple[tuple[Any, ...], ...]:
         """Return what each line of the source is for."""
-        rows = _rows(self.scopes[0], 0)
+        rows = _rows(self.scopes[0], 0, [])
         return tuple(line.origin if isinstance(line, Line) else () for _, line in rows)
 
 
-def _rows(scope: Suite, level: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a suite, each with its level of indentation."""
+def _rows(scope: Suite, level: int, rows: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Append the lines of a suite to rows, each with its level of indentation; return them."""
     if not any(isinstance(x, Suite) or not x.startswith("#") for x in scope.lines):
-        yield level, "pass"
+        rows.append((level, "pass"))
     for item in scope.lines:
         if isinstance(item, Suite):
-            yield level, item.header
-            yield from _rows(item, level + 1)
+            rows.append((level, item.header))
+            _rows(item, level + 1, rows)
         else:
-            yield level, item
+            rows.append((level, item))
+    return rows

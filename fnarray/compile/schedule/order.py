@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
 
 from ...core.forms import Branch, Overlay, Scan, Update, While
@@ -22,10 +22,13 @@ class Order:
     statements : tuple of Statement
     donated : mapping
         For a statement's result: the operand whose storage it takes over.
+    results : set of Var
+        The block's results: as many as statements may be, and asked for in each of many kernels.
     """
 
     statements: tuple[Statement, ...]
     donated: Mapping[Var, Var]
+    results: Set[Var]
 
     def in_place(self, atom: object, var: Var) -> bool:
         """Whether a value takes over the storage of ``var`` through donations."""
@@ -65,7 +68,7 @@ def ordered(selection: Selection, owned: Mapping[Var, Atom] | None = None) -> Or
                 if own and idx == {s.out} and not s.in_memory and s.parallel_depth == len(s.loops):
                     deps.try_donate(s, var, s.node.out)
     statements = deps.copied(selection)
-    return Order(tuple(_sorted(statements, deps.after)), deps.donated)
+    return Order(tuple(_sorted(statements, deps.after)), deps.donated, deps.outputs)
 
 
 def is_overlay(s: Statement) -> bool:

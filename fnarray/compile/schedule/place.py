@@ -96,7 +96,7 @@ class _Results:
         self.statements = statements_of(items)
         self.places = places
         self.paths = paths(items)
-        self.outputs = {a for a in selection.block.outputs if isinstance(a, Var)}
+        self.outputs = order.results
         self.readers: dict[Var, list[Statement]] = {}
         for s in self.statements:
             for var in s.reads:

@@ -17,6 +17,7 @@ from ...config import config
 from ...core.avals import ShapedArray
 from ...core.dtypes import bfloat16, float16, is_complex
 from ...core.forms import HOST, KernelRef, Library
+from ...core.libraries import library
 from ...errors import ShapeError
 from ...threads.cores import available_cores
 from ...threads.onethread import one_thread
@@ -107,19 +108,13 @@ def check_square(name: str, x: ShapedArray) -> tuple[tuple[int, ...], int]:
 @cache
 def lapack(name: str, dtype: np.dtype) -> Callable[..., Any]:
     """Return the LAPACK routine of a name for a dtype."""
-    from scipy.linalg.lapack import get_lapack_funcs
-
-    routine: Any = get_lapack_funcs(name, dtype=dtype)
-    return routine
+    return library("scipy.linalg.lapack").get_lapack_funcs(name, dtype=dtype)
 
 
 @cache
 def blas(name: str, dtype: np.dtype) -> Callable[..., Any]:
     """Return the BLAS routine of a name for a dtype."""
-    from scipy.linalg.blas import get_blas_funcs
-
-    routine: Any = get_blas_funcs(name, dtype=dtype)
-    return routine
+    return library("scipy.linalg.blas").get_blas_funcs(name, dtype=dtype)
 
 
 @cache

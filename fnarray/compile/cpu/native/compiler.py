@@ -105,14 +105,15 @@ def emitted(
             raise Fallback(f"text that LLVM refuses: {llvm.said(do, words)}")
         made(module, "DisposeModule")
         machine = made(_machine(do, 0 if plain else LEVEL), "DisposeTargetMachine")
-        tuning = made(do["CreatePipelineTuningOptions"](), "DisposePipelineTuningOptions")
-        do["PTOSetLoopVectorization"](tuning, True)
-        do["PTOSetSLPVectorization"](tuning, scalar)
-        builder = made(do["CreatePassBuilder"](machine, tuning), "DisposePassBuilder")
-        level = 0 if straight else LIGHT if light else LEVEL
-        passes = do["buildPerModuleDefaultPipeline"](builder, level)
-        made(passes, "DisposeNewModulePassManger")
-        do["RunNewModulePassManager"](passes, module, builder)
+        if not straight or "alwaysinline" in text:  # as the pipeline that improves nothing does
+            tuning = made(do["CreatePipelineTuningOptions"](), "DisposePipelineTuningOptions")
+            do["PTOSetLoopVectorization"](tuning, True)
+            do["PTOSetSLPVectorization"](tuning, scalar)
+            builder = made(do["CreatePassBuilder"](machine, tuning), "DisposePassBuilder")
+            level = 0 if straight else LIGHT if light else LEVEL
+            passes = do["buildPerModuleDefaultPipeline"](builder, level)
+            made(passes, "DisposeNewModulePassManger")
+            do["RunNewModulePassManager"](passes, module, builder)
         buffer = do["TargetMachineEmitToMemory"](machine, module, int(code), ctypes.byref(words))
         if not buffer:
             raise Fallback(f"text that LLVM cannot emit: {llvm.said(do, words)}")

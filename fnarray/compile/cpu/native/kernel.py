@@ -1,4 +1,4 @@
-"""A kernel as an LLVM module: its text in one function, its arguments unpacked in another.
+"""A kernel as an LLVM module: its text in one function, its arguments unpacked there or in another.
 
 The machine calls ``name(frame)``: one 64-bit word for each argument, which holds the array itself
 (NumPy's object, whose pointer and sizes are read here), an integer, or the bits of a float64.
@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from ....core.uncollected import uncollected
 from ...cache.key import KernelSource
@@ -23,6 +24,14 @@ from .statements import Statements, settled
 from .turns import is_long, waits
 from .types import BOOL, F32, LLVM, Array, DType, Fallback, Scalar, Value, dtype_of
 from .writer import Module
+
+#: Arguments that a function has in registers. Where there are more, those that a loop does not use
+#: stay in memory: unpacked in the same function, they were written there first (updates of slices
+#: ran 5 % longer).
+IN_REGISTERS: Final = 6
+
+#: How the lines of a kernel begin that does nothing else than to call functions of its library.
+_CALLS: Final = ("call void @", "ret void")
 
 
 def compile_kernel(name: str, src: KernelSource) -> bytes:
@@ -137,6 +146,8 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
 
     body = settled("variables", begin)
     body.straighten()
+    if not body.module.texts and all(line.startswith(_CALLS) for line in body.lines):
+        body.module.straight = True  # LLVM's passes took 2 to 4 ms to find nothing
     body.module.texts += _functions(name, text, kinds, body)
     shared.lent(body.module)
     return body.module
@@ -172,7 +183,7 @@ def _value(name: str, dtype: DType, rank: int | None) -> Value:
 def _functions(
     name: str, text: Text, kinds: list[tuple[DType, int | None]], body: Statements
 ) -> list[str]:
-    """Return the function of the text, and the one that unpacks its arguments."""
+    """Return the function of the text, and the one that unpacks its arguments if it does not."""
     lines = "\n".join([*body.allocas, *body.lines])
     entry: list[str] = []
     params: list[str] = []
@@ -196,6 +207,11 @@ def _functions(
             entry += _size(param, rank)
             params.append(f"i64 %{param}.size")
             operands.append(params[-1])
+    if body.module.straight and len(params) <= IN_REGISTERS:
+        # No pass asks which arrays meet in memory, and a function takes LLVM half a millisecond.
+        return [
+            f"define void @{name}(ptr %frame) #0 {{\nentry:\n" + "\n".join([*entry, lines]) + "\n}"
+        ]
     return [
         f"define internal void @{name}.text({', '.join(params)}) #1 {{\nentry:\n{lines}\n}}",
         f"define void @{name}(ptr %frame) #0 {{\n"
