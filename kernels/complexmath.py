@@ -161,11 +161,8 @@ def rsqrt(z):
 
 
 @straight
-def exp(z):
-    """Exponential."""
-    x, y = z.real, z.imag
-    size = vm.exp(x)
-    c, s = vm.cos(y), vm.sin(y)
+def _with_size(x, y, size, c, s):
+    """A size times a cosine and a sine, of a number x + i y whose exponential it is."""
     infinite = np.abs(x) == np.inf
     # The angle of an infinity, or of a zero, is unknown; an exact zero of its parts stays one.
     unknown = infinite & ((np.abs(y) == np.inf) | (y != y))
@@ -176,23 +173,31 @@ def exp(z):
     return make(size if real | unknown else re, y if real else any_im if unknown else im)
 
 
-@compiled
+@straight
+def exp(z):
+    """Exponential."""
+    return _with_size(z.real, z.imag, vm.exp(z.real), vm.cos(z.imag), vm.sin(z.imag))
+
+
+@straight
 def exp2(z):
-    """``2 ** z``."""
-    w = np.complex128(z)
-    return type(z)(exp(make(w.real * _LOG_2, w.imag * _LOG_2)))
+    """``2 ** z``; of its angle in single precision, what is rounded is put back."""
+    x, y = z.real, z.imag
+    angle = np.float64(y) * _LOG_2
+    turn = type(y)(angle)
+    low = type(y)(angle - turn)
+    size, c, s = vm.exp2(x), vm.cos(turn), vm.sin(turn)
+    c, s = c - s * low, s + c * low
+    return _with_size(x, y, size, c, s)
 
 
-@compiled
+@straight
 def expm1(z):
     """``exp(z) - 1``; its real part is ``expm1(x) cos y - 2 sin(y/2)**2``."""
-    w = np.complex128(z)
-    half = vm.sin(w.imag * 0.5)
-    re = vm.expm1(w.real) * vm.cos(w.imag) - 2.0 * half * half
-    if np.abs(w.real) == np.inf:
-        e = exp(w)
-        return type(z)(make(e.real - 1.0, e.imag))
-    return type(z)(make(re, vm.exp(w.real) * vm.sin(w.imag) if w.imag != 0 else w.imag))
+    e, half = exp(z), vm.sin(z.imag * type(z.imag)(0.5))
+    re = vm.expm1(z.real) * vm.cos(z.imag) - (half + half) * half
+    infinite = np.abs(z.real) == np.inf
+    return make(e.real - type(z.real)(1) if infinite else re, e.imag)
 
 
 @straight
@@ -211,24 +216,37 @@ def log(z):
     return type(z)(_log(np.complex128(z)))
 
 
-@compiled
+@straight
 def log1p(z):
     """Principal logarithm of ``1 + z``, accurate for small ``z``."""
     w = np.complex128(z)
-    size = np.hypot(w.real, w.imag)
-    if size < 0.5:
-        re = vm.log1p(w.real * (2.0 + w.real) + w.imag * w.imag) * 0.5
-    else:
-        re = vm.log(np.hypot(1.0 + w.real, w.imag))
-    return type(z)(make(re, vm.atan2(w.imag, 1.0 + w.real)))
+    small = vm.hypot(w.real, w.imag) < 0.5
+    near = vm.log1p(w.real * (2.0 + w.real) + w.imag * w.imag if small else 0.0) * 0.5
+    far = vm.log(vm.hypot(1.0 + w.real, w.imag))
+    return type(z)(make(near if small else far, vm.atan2(w.imag, 1.0 + w.real)))
 
 
-@compiled
+@straight
 def logistic(z):
-    """``1 / (1 + exp(-z))``."""
-    w = np.complex128(z)
-    e = exp(make(-w.real, -w.imag))
-    return type(z)(_reciprocal(make(1.0 + e.real, e.imag)))
+    """``1 / (1 + exp(-z))``.
+
+    With ``e = exp(-|x|)`` its denominator's square is ``(1 - e)**2 + 4 e cos(y/2)**2``, and nothing
+    cancels beside a pole either.
+    """
+    x, y = z.real, z.imag
+    one = type(x)(1)
+    small, less = vm.exp(-np.abs(x)), -vm.expm1(-np.abs(x))
+    half = y * type(y)(0.5)
+    c, s = vm.cos(half), vm.sin(half)
+    across = (small + small) * c
+    under = less * less + (across + across) * c
+    re = (across * c + less * (one if x >= 0 else -small)) / under
+    im = across * s / under
+    infinite = np.abs(x) == np.inf
+    re = (one if x > 0 else type(x)(0)) if infinite else re
+    end = type(x)(0) if s != s else np.copysign(type(x)(0), c * s)
+    im = y if y == 0 else end if infinite else im
+    return make(re, im)
 
 
 @straight
@@ -325,118 +343,133 @@ def cosh(z):
 
 
 @straight
-def _tanh(x, y):
-    """Hyperbolic tangent of two parts in double precision."""
-    tx, ty, cx = vm.tanh(x), vm.tan(y), 1.0 / vm.cosh(x)
-    under = 1.0 + tx * ty * (tx * ty)
-    re, im = tx * (1.0 + ty * ty) / under, ty / under * cx * cx
+def tanh(z):
+    """Hyperbolic tangent, ``(sinh x cosh x + i sin y cos y) / (sinh(x)**2 + cos(y)**2)``.
+
+    Above and below are times ``4 exp(-2 |x|)``: nothing cancels, and nothing overflows.
+    """
+    x, y = z.real, z.imag
+    one = type(x)(1)
+    grown = vm.expm1(np.abs(x))
+    less = one / (grown + one)
+    less_1 = one if less == 0 else grown * less
+    c, s = vm.cos(y), vm.sin(y)
+    along, across = less_1 * (one + less), (c + c) * less
+    under = along * along + across * across
+    re = np.copysign(along * (one + less * less) / under, x)
+    im = (s + s) * less * across / under
     # A part that is 0 along an axis is so where the other one is no number.
     re, im = x if x == 0 else re, y if y == 0 else im
     infinite = np.abs(x) == np.inf
-    end = 0.0 if np.abs(y) == np.inf else np.copysign(0.0, ty)
-    return make(np.copysign(1.0, x) if infinite else re, end if infinite else im)
+    end = type(x)(0) if np.abs(y) == np.inf else np.copysign(type(x)(0), s * c)
+    return make(np.copysign(one, x) if infinite else re, end if infinite else im)
 
 
 @straight
-def tanh(z):
-    """Hyperbolic tangent."""
-    return type(z)(_tanh(np.float64(z.real), np.float64(z.imag)))
-
-
-@compiled
 def asin(z):
     """Inverse sine."""
     return _turned_back(asinh(_turned(z)))
 
 
-@compiled
+@straight
+def _is_large(z):
+    """Whether a size overflows, or nearly: a fourth of it is taken, and log(4) added."""
+    return (np.abs(z.real) > _LARGE) | (np.abs(z.imag) > _LARGE)
+
+
+@straight
 def _acos(z):
-    if np.abs(z.real) > _LARGE or np.abs(z.imag) > _LARGE:
-        im = vm.log(np.hypot(z.real * 0.5, z.imag * 0.5)) + _LOG_4
-        return make(vm.atan2(np.abs(z.imag), z.real), np.copysign(im, -z.imag))
-    if z.real == 0 and z.imag != z.imag:
-        return make(0.5 * np.pi, z.imag)
+    """Inverse cosine in double precision."""
+    large = _is_large(z)
     a, b = _root(make(1.0 - z.real, -z.imag)), _root(make(1.0 + z.real, z.imag))
-    return make(2.0 * vm.atan2(a.real, b.real), vm.asinh(b.real * a.imag - b.imag * a.real))
+    size = np.copysign(vm.hypot(z.real * 0.25, z.imag * 0.25), -z.imag)
+    im = vm.asinh(size if large else b.real * a.imag - b.imag * a.real)
+    re = vm.atan2(np.abs(z.imag) if large else a.real, z.real if large else b.real)
+    im = im + np.copysign(_LOG_4, im) if large else im
+    across = (z.real == 0) & (z.imag != z.imag)
+    re = re if large else 2.0 * re
+    return make(0.5 * np.pi if across else re, z.imag if across else im)
 
 
-@compiled
+@straight
 def acos(z):
     """Inverse cosine."""
     return type(z)(_acos(np.complex128(z)))
 
 
-@compiled
+@straight
 def atan(z):
     """Inverse tangent."""
     return _turned_back(atanh(_turned(z)))
 
 
-@compiled
+@straight
 def _asinh(z):
-    if np.abs(z.real) > _LARGE or np.abs(z.imag) > _LARGE:
-        re = vm.log(np.hypot(z.real * 0.5, z.imag * 0.5)) + _LOG_4
-        return make(np.copysign(re, z.real), vm.atan2(z.imag, np.abs(z.real)))
-    if z.imag == 0 and z.real != z.real:
-        return z
+    """Inverse hyperbolic sine in double precision."""
+    large = _is_large(z)
     a, b = _root(make(1.0 + z.imag, -z.real)), _root(make(1.0 - z.imag, z.real))
-    re = vm.asinh(a.real * b.imag - b.real * a.imag)
-    return make(re, vm.atan2(z.imag, a.real * b.real - a.imag * b.imag))
+    size = np.copysign(vm.hypot(z.real * 0.25, z.imag * 0.25), z.real)
+    re = vm.asinh(size if large else a.real * b.imag - b.real * a.imag)
+    under = np.abs(z.real) if large else a.real * b.real - a.imag * b.imag
+    re = re + np.copysign(_LOG_4, re) if large else re
+    along = (z.imag == 0) & (z.real != z.real)
+    return make(z.real if along else re, z.imag if along else vm.atan2(z.imag, under))
 
 
-@compiled
+@straight
 def asinh(z):
     """Inverse hyperbolic sine."""
     return type(z)(_asinh(np.complex128(z)))
 
 
-@compiled
+@straight
 def _acosh(z):
-    if np.abs(z.real) > _LARGE or np.abs(z.imag) > _LARGE:
-        re = vm.log(np.hypot(z.real * 0.5, z.imag * 0.5)) + _LOG_4
-        return make(re, vm.atan2(z.imag, z.real))
-    if z.real == 0 and z.imag != z.imag:
-        return make(z.imag, 0.5 * np.pi)
+    """Inverse hyperbolic cosine in double precision."""
+    large = _is_large(z)
     a, b = _root(make(z.real - 1.0, z.imag)), _root(make(z.real + 1.0, z.imag))
-    re = vm.asinh(a.real * b.real + a.imag * b.imag)
-    return make(re, 2.0 * vm.atan2(a.imag, b.real))
+    size = vm.hypot(z.real * 0.25, z.imag * 0.25)
+    re = vm.asinh(size if large else a.real * b.real + a.imag * b.imag)
+    im = vm.atan2(z.imag if large else a.imag, z.real if large else b.real)
+    re = re + _LOG_4 if large else re
+    across = (z.real == 0) & (z.imag != z.imag)
+    im = im if large else 2.0 * im
+    return make(z.imag if across else re, 0.5 * np.pi if across else im)
 
 
-@compiled
+@straight
 def acosh(z):
     """Inverse hyperbolic cosine."""
     return type(z)(_acosh(np.complex128(z)))
 
 
-@compiled
+@straight
 def _atanh(x, y):
     """Inverse hyperbolic tangent of ``x + i y`` for ``x >= 0``."""
     ay = np.abs(y)
-    if x != x or x > _LARGE or ay > _LARGE:
-        re = np.copysign(0.0, x)
-        if not (np.abs(x) == np.inf or ay == np.inf):
-            h = np.hypot(x * 0.5, y * 0.5)
-            re = x / 4.0 / h / h
-        im = -np.copysign(0.5 * np.pi, -y) if x == x or ay == np.inf else x
-    elif x == 1.0 and ay < _SMALL:
-        re, im = np.inf, y
-        if ay != 0.0:
-            re = -vm.log(np.sqrt(ay) / np.sqrt(np.hypot(ay, 2.0)))
-            im = np.copysign(vm.atan2(2.0, -ay) * 0.5, y)
-    else:
-        near = 1.0 - x
-        re = vm.log1p(4.0 * x / (near * near + ay * ay)) * 0.25 if x != 0 else x
-        im = -vm.atan2(-2.0 * y, near * (1.0 + x) - ay * ay) * 0.5
+    large = (x != x) | (x > _LARGE) | (ay > _LARGE)
+    infinite = (np.abs(x) == np.inf) | (ay == np.inf)
+    h = vm.hypot(x * 0.5, y * 0.5)
+    far = np.copysign(0.0, x) if infinite else x / 4.0 / h / h
+    aside = -np.copysign(0.5 * np.pi, -y) if (x == x) | (ay == np.inf) else x
+    pole = (x == 1.0) & (ay < _SMALL)
+    less = 1.0 - x
+    near = vm.log1p(4.0 * x / (less * less + ay * ay)) * 0.25 if x != 0 else x
+    # Beside the pole ``log(2 / |y|) / 2``.
+    close = (_LOG_2 - vm.log(ay)) * 0.5
+    re = far if large else close if pole else near
+    im = -vm.atan2(-2.0 * y, less * (1.0 + x) - ay * ay) * 0.5
+    beside = np.copysign(vm.atan2(2.0, -ay) * 0.5, y) if ay != 0.0 else y
+    im = aside if large else beside if pole else im
     return make(re, im if y == y else y)
 
 
-@compiled
+@straight
 def atanh(z):
     """Inverse hyperbolic tangent."""
     x, y = np.float64(z.real), np.float64(z.imag)
     negative = x < 0.0
     w = _atanh(-x if negative else x, -y if negative else y)
-    return type(z)(neg(w) if negative else w)
+    return type(z)(make(-w.real if negative else w.real, -w.imag if negative else w.imag))
 
 
 @compiled

@@ -332,25 +332,30 @@ def _forward(real, kind, stages, along, rest):
     def forward_lines(x, out, count, n, half, low, high):
         """Transform lines of real numbers, two of them as the parts of one of complex numbers."""
         table, work = np.empty(2 * (n + LINES), real), np.empty(2 * ROW * n, real)
-        places, others = np.empty(LINES + 1, np.int64), np.empty(LINES, np.int64)
+        places, by, one = np.empty(LINES + 1, np.int64), real(0.5), real(1)
         _turns(table, n)
-        by = real(0.5)
         for first in range(low, high, ROW):
-            _places(places, first, count, 1, n, 0, 0)
-            _places(others, first + LINES, count, 1, n, 0, 0)
-            _load_parts(x, work, places, n, 0)
-            _load_parts(x, work, others, n, LINES)
+            for part in range(2):
+                _places(places, first + part * LINES, count, 1, n, 0, 0)
+                _load_parts(x, work, places, n, part * LINES)
             stages(work, n, table, 1, places)
             a = places[u(LINES)]
-            _places(places, first, count, 1, half, 0, 0)
-            _places(others, first + LINES, count, 1, half, 0, 0)
+            b = n * ROW - a
+            # Both parts are written in runs, too: of one line takes the other half of the working
+            # array, the other one what it was computed of, as no later one is.
             for k in range(half):
-                at, to = a + k * ROW, a + (n - k) % n * ROW
+                at, to, other = a + k * ROW, a + (n - k) % n * ROW, b + k * ROW
                 for h in range(LINES):
                     x1, y1 = work[u(at + h)], work[u(at + h + LINES)]
                     x2, y2 = work[u(to + h)], work[u(to + h + LINES)]
-                    out[u(places[u(h)] + k)] = make(by * (x1 + x2), by * (y1 - y2))
-                    out[u(others[u(h)] + k)] = make(by * (y1 + y2), by * (x2 - x1))
+                    work[u(other + h)] = by * (x1 + x2)
+                    work[u(other + h + LINES)] = by * (y1 - y2)
+                    work[u(at + h)] = by * (y1 + y2)
+                    work[u(at + h + LINES)] = by * (x2 - x1)
+            for part in range(2):
+                _places(places, first + part * LINES, count, 1, half, 0, 0)
+                at_row = b if part == 0 else a
+                _store_apart(work, out, places, half, 1, at_row, at_row + LINES, one)
 
     @outside(loops=True, integers=True, free=True)
     def lines(x, out, count, n, part, parts):

@@ -165,3 +165,31 @@ def edges(m, n, k):
         return np.where(inner >= np.where(flat[1:-1, 1:-1], across, along), inner, 0.0)
 
     return run, (numbers(n, k),)
+
+
+@program(test={"n": 5, "k": 4}, small={"n": 64, "k": 48}, large={"n": 720, "k": 480}, grad=True)
+def smoothed_image(m, n, k):
+    """Recursive smoothing forwards and backwards along both axes (Deriche, 1990)."""
+    np, scan = m.numpy, m.lax.scan
+    rate = 0.25
+    e = math.exp(-rate)
+    gain = (1 - e) ** 2 / (1 + 2 * rate * e - e * e)
+    a = (gain, gain * e * (rate - 1), gain * e * (rate + 1), -gain * e * e)
+
+    def along(x):
+        zero = np.zeros_like(x[0])
+
+        def down(state, x):
+            last, y1, y2 = state
+            y = a[0] * x + a[1] * last + 2 * e * y1 - e * e * y2
+            return (x, y, y1), y
+
+        def up(state, x):
+            x1, x2, y1, y2 = state
+            y = a[2] * x1 + a[3] * x2 + 2 * e * y1 - e * e * y2
+            return (x, x1, y, y1), y
+
+        forward = scan(down, (zero,) * 3, x)[1]
+        return forward + scan(up, (zero,) * 4, x[::-1])[1][::-1]
+
+    return (lambda x: along(along(x).T).T), (numbers(n, k),)

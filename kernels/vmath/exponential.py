@@ -15,6 +15,7 @@ from fnarray_kernels._ir import bitcast, const, convert, f32, f64, fabs, fma, sc
 from fnarray_kernels.vmath import coefficients as c
 from fnarray_kernels.vmath.parts import (
     INF,
+    LN2,
     LN2_PARTS,
     LOG2_E,
     MANTISSA,
@@ -89,27 +90,33 @@ def exp2(x):
     return scale(1.0 + r * horner(r, c.EXP2_64 if x.dtype == f64 else c.EXP2_32), n)
 
 
-@scalar
-def expm1(x):
-    """``e**x - 1``, within 1.25 ULP, also near 0."""
-    limits = (-40.0, 710.0) if x.dtype == f64 else (-20.0, 89.0)
+def expm1_scaled(x, shift):
+    """Return ``(e**x - 1) * 2**shift``, which is finite where only its double overflows."""
+    limits = (-40.0, 710.0) if x.dtype == f64 else (-20.0, 88.3 - shift * LN2)
     x, (high, low) = clip(x, *limits), LN2_PARTS[x.dtype]
     k, n = nearest(x, LOG2_E)
     r, r_low = quick_two_sum(fma(-k, const(high, x), x), -k * low)
-    # Half the power of two keeps it finite where only the result's double overflows.
-    half = power_of_two(n - 1, x.dtype)
-    y, y_low = quick_two_sum(half - 0.5, half * r)
-    y = y + fma(half, _tail(r) + r_low, y_low)
-    return keep_zero(x, y + y)
+    power = power_of_two(n + shift, x.dtype)
+    y, y_low = quick_two_sum(power - 2.0**shift, power * r)
+    return y + fma(power, _tail(r) + r_low, y_low)
+
+
+@scalar
+def expm1(x):
+    """``e**x - 1``, within 1.25 ULP, also near 0."""
+    half = expm1_scaled(x, -1)
+    return keep_zero(x, half + half)
 
 
 @scalar
 def logistic(x):
-    """``1 / (1 + e**-x)``, within 1.5 ULP, also where it is tiny."""
+    """``1 / (1 + e**-x)``, within 2 ULP (float32) or 1.5 ULP (float64), also where it is tiny."""
     small = exp_scaled(-fabs(x))
     top = select(x >= 0, const(1.0, x), small)
     total, lost = quick_two_sum(const(1.0, x), small)
     y = top / total
+    if x.dtype == f32:
+        return fma(-small, y, top)  # of the quotient's own error a part that is less than half
     # One Newton step for the rounding of the sum and the quotient; 1 / total is y or 1 - y.
     return fma(fma(-y, lost, fma(-y, total, top)), select(x >= 0, y, 1.0 - y), y)
 
@@ -124,12 +131,12 @@ def split(x):
     return f, to_float(n, x) - select(tiny, bits + 2.0, const(0.0, x))
 
 
-def log_of(f, e, correction=0.0):
-    """Return ``log(2**e (1 + f)) + correction``."""
+def log_of(f, e, correction=0.0, terms=None):
+    """Return ``log(2**e (1 + f)) + correction``; with `terms` of its series, to as many bits."""
     high, low = LN2_PARTS[f.dtype]
     s, half = f / (2.0 + f), 0.5 * f * f
     z = s * s
-    tail = z * horner(z, c.LOG_64 if f.dtype == f64 else c.LOG_32)
+    tail = z * horner(z, terms or (c.LOG_64 if f.dtype == f64 else c.LOG_32))
     small = fma(s, half + tail, fma(e, const(low, f), correction))
     return fma(e, const(high, f), f - (half - small))
 

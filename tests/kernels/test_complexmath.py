@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import cmath
 import inspect
 
 import numpy as np
@@ -128,6 +129,36 @@ def test_exp_of_corners():
             size = abs if abs(z.real) == np.inf and not abs(z.imag) < np.inf else float
             for a, b in ((got.real, want.real), (got.imag, want.imag)):
                 np.testing.assert_allclose(size(a), size(b), rtol=1e-15, err_msg=str(z))
+
+
+@pytest.mark.parametrize("name", ["asin", "acos", "atan", "asinh", "acosh", "atanh"])
+def test_inverse_functions_of_corners(name):
+    """Without branches they are CPython's at zeros, infinities, NaN and sizes that overflow."""
+    f, parts = getattr(complexmath, name), [*SPECIAL, 1.0, 1e-200, -1e160, 1.7e308]
+    for z in (complex(x, y) for x in parts for y in parts):
+        try:
+            want = getattr(cmath, name)(z)
+        except ValueError:
+            continue  # a pole
+        if name == "acosh" and z.real == 0 and z.imag != z.imag:
+            want = complex(np.nan, np.pi / 2)  # C99's; CPython's is NaN
+        with np.errstate(all="ignore"):
+            got = complex(f(np.complex128(z)))
+        known = z == z  # beside a NaN, C leaves signs open
+        for a, b in ((got.real, want.real), (got.imag, want.imag)):
+            np.testing.assert_allclose(*((a, b) if known else np.abs((a, b))), rtol=4e-15)
+            assert not known or np.signbit(a) == np.signbit(b), z
+
+
+def test_logistic_beside_its_poles_and_at_its_ends():
+    """Beside i pi nothing cancels; at infinities it is 1, and 0."""
+    z = np.complex64(complex(1e-5, np.float32(np.pi)))
+    want = 1 / (1 + np.exp(-np.complex128(z)))
+    got = complexmath.logistic(z)
+    assert abs(got - want) < 4 * np.finfo(np.float32).eps * abs(want)
+    with np.errstate(all="ignore"):
+        ends = [complexmath.logistic(np.complex128(complex(x, 1.5))) for x in (np.inf, -np.inf)]
+    assert ends == [1, 0]
 
 
 def test_straight_functions_have_no_branch():
