@@ -192,7 +192,7 @@ def _make(
     if cls.level != OUTSIDE:
         init = take_attribute(engine, cls, "__init__", frame, node)
     else:
-        _supply(engine, cls, frame, node)
+        _supply(engine, cls, args or [], keywords, frame, node)
         target = body_of(engine, cls)
         if target is None or target[1] is not None:
             return None
@@ -200,10 +200,15 @@ def _make(
     return join([construct(engine, cls, init, args, keywords, frame, node), made])
 
 
-def _supply(engine: Engine, cls: Value, frame: Frame, node: ast.AST) -> None:
-    """Call what makes an instance's fields, and what takes one apart."""
-    for (use_of, _), one in (cls.fields or {}).items():
-        if use_of == "made" and one.kind == "class":
+def _supply(
+    engine: Engine, cls: Value, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> None:  # fmt: skip
+    """Call what makes those of an instance's fields that are left out, and what takes one apart."""
+    for (use_of, place), one in (cls.fields or {}).items():
+        if use_of == "made" and (place[0] < len(args) or place[1] in keywords):
+            continue
+        if use_of == "made" and (one.kind == "class" or effect_of(one.ref)):
             use_whole(engine, engine.call(one, [], {}, frame, node), frame, node)
         elif use_of != "default":
             callbacks(engine, [one], frame, node)
@@ -211,7 +216,10 @@ def _supply(engine: Engine, cls: Value, frame: Frame, node: ast.AST) -> None:
 
 def _further(path: tuple[str, ...], name: str) -> tuple[str, ...]:
     """Return the way to a function that is called: what calls itself in a circle is said once."""
+    again = name in path
     path = (*path, name)
+    if not again:
+        return path
     for size in range(1, len(path) // 2 + 1):
         if path[-size:] == path[-2 * size : -size]:
             return path[:-size]

@@ -90,3 +90,28 @@ def instance_kind(project: Project, owner: Scope) -> str:
     if "frozen" in kinds:
         return "frozen"
     return "" if "" in kinds else "instance"
+
+
+def fields_of(owner: Scope) -> list[ast.AnnAssign]:
+    """Return the fields that a class itself annotates, as a dataclass's are."""
+    body = getattr(owner.node, "body", ())
+    return [s for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+
+
+def factories(project: Project, owner: Scope) -> Iterator[tuple[str, ast.expr | None, Scope]]:
+    """Yield the fields of a dataclass, what makes their defaults, and where that is written."""
+    for base in above(project, owner):
+        yield from factories(project, base)
+    for field in fields_of(owner):
+        keywords = field.value.keywords if isinstance(field.value, ast.Call) else ()
+        made = next((k.value for k in keywords if k.arg == "default_factory"), None)
+        yield getattr(field.target, "id", ""), made, owner
+
+
+def tuple_names(maker: ast.Call) -> list[str]:
+    """Return the fields that a call of ``collections.namedtuple`` names; none that it computes."""
+    try:
+        listed = ast.literal_eval(maker.args[1])
+    except (ValueError, IndexError):
+        return []
+    return listed.replace(",", " ").split() if isinstance(listed, str) else list(listed)

@@ -274,6 +274,14 @@ def step(x):
 """
 
 
+#: Which functions are running: those of the trace, not those of the call.
+_STACK = """
+    inspect.stack inspect.trace inspect.currentframe inspect.getouterframes sys._getframe
+    sys._getframemodulename sys._current_frames traceback.extract_stack traceback.format_stack
+    traceback.walk_stack
+"""
+
+
 class Environment(LintRule):
     """The process's environment is read or changed."""
 
@@ -296,11 +304,11 @@ class Environment(LintRule):
         os.getppid os.getuid os.getlogin os.getloadavg os.get_terminal_size os.sched_getaffinity
         calendar.firstweekday calendar.weekheader calendar.monthcalendar calendar.month
         calendar.calendar psutil
-    """
+    """ + _STACK  # fmt: skip
     repairs = dict.fromkeys(
-        ("fnarray.config.update", "jax.config.update"),
+        ["fnarray.config.update", "jax.config.update"],
         "Set it before, or for a block by the setting's own name: with fnarray.enable_x64(): ...",
-    )
+    ) | dict.fromkeys(_STACK.split(), "Pass what it tells of the caller as an argument.")
     on_sight = True
     why = """
 The environment may change, and differs between processes that share the cache on disk.

@@ -1,9 +1,14 @@
 """Effects through views of arrays, metaclasses, hooks of classes, elements that are compared."""
 
+import dataclasses
+import functools
 import gc
+import inspect
 import os
 import pathlib
+import sys
 import threading
+import time
 
 import numpy as np
 
@@ -174,3 +179,60 @@ def t_hash_of_texts(x):
 @jit
 def t_default_of_next(x):
     return x * next(iter([]), log)[0]  # !
+
+
+@dataclasses.dataclass
+class Timed:
+    since: float = dataclasses.field(default_factory=time.time)
+
+
+@dataclasses.dataclass
+class Counted(Timed):
+    number: int = dataclasses.field(default_factory=lambda: log.append(1) or 0)  # ! t_factory
+
+
+@jit
+def t_factory_known(x):
+    return x * Timed().since  # !
+
+
+@jit
+def t_factory(x):
+    return x * Counted(1.0).number
+
+
+class Closing:
+    def __del__(self):
+        log.append(1)  # ! t_del
+
+
+@jit
+def t_del(x):
+    Closing()
+    return x
+
+
+@functools.lru_cache
+def remembered(n):
+    return n
+
+
+@jit
+def t_cache_clear(x):
+    remembered.cache_clear()  # !
+    return x * remembered(2)
+
+
+@jit
+def t_stack(x):
+    return x * len(inspect.stack())  # !
+
+
+@jit
+def t_caller(x):
+    return x * sys._getframe(1).f_lineno  # !
+
+
+@jit
+def t_default_iterator(x, numbers=iter((1.0, 2.0))):
+    return x * next(numbers)  # !
