@@ -185,6 +185,8 @@ def _of_class(
         resolver.guards.add_static(cls, name, found)
         if (told := _told_by_type(resolver, cls, name, spelled)) is not None:
             return told
+    elif found is not MISSING and _can_be_set(cls):
+        resolver.guards.add_static(cls, name, found)
     own = meta is not type and is_user_module(module_of(meta))
     if own and (found is MISSING or is_a(static(meta, name), property)):
         return _of_metaclass(resolver, cls, name, spelled, value)
@@ -225,9 +227,13 @@ def _of_class(
     made = resolver.settled(made)
     if not user:
         made.ref = canonical(f"{module_of(cls)}.{cls.__qualname__}.{name}")
-        if cls.__flags__ & _MADE_IN_PYTHON and not module_of(cls).startswith("fnarray"):
-            resolver.guards.add_static(cls, name, found)  # anybody may set it
     return made
+
+
+def _can_be_set(cls: type) -> bool:
+    """Say whether anybody may set the attributes of a library's class."""
+    made_in_python = vars(type)["__flags__"].__get__(cls) & _MADE_IN_PYTHON
+    return bool(made_in_python) and not module_of(cls).startswith("fnarray")
 
 
 def _told_by_type(resolver: Describer, cls: type, name: str, spelled: str) -> Value | None:
@@ -315,6 +321,8 @@ def _of_instance(
         guards.add_static(cls, name, found)
         if space is not None and not first:
             guards.add_state(obj, name, MISSING)
+    elif _can_be_set(cls):
+        guards.add_static(cls, name, found)
     made = _bound(resolver, found, cls, spelled, value)
     if made is not None:
         return made

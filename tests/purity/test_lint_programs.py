@@ -155,12 +155,69 @@ class Grid:
     def points(self): return jnp.ones(3)
 grid = Grid()
 
+class Quiet(tqdm.tqdm):
+    pass
+
+class Steady(Quiet):
+    def __init__(self, *args):
+        super().__init__(*args, leave=False)  # FNA311
+steady = Steady(range(3))
+
 @fnarray.jit
 def f(x):
     for i in trange(3):  # FNA311
         x = x + ones(3) + size(2)  # FNA103
     bar.update(1)  # FNA311
+    for i in Quiet(range(3)):  # FNA311
+        x = x + Steady(range(i)).n
+    steady.update(1)  # FNA311
     return x + grid.points  # FNA103
+
+def make(text, number, other: str):
+    name = f"{text}-1"
+    def g(x):
+        return x * hash(name) * hash(number)  # FNA304
+    return fnarray.jit(lambda x: g(x) * hash(other))  # FNA304
+""",
+    },
+    # A class's own method leads to those above it, in whatever file they are.
+    "super": {
+        "above.py": """
+calls = []
+class Root:
+    @classmethod
+    def build(cls, x):
+        calls.append(x)  # FNA103
+        return x
+class Base(Root):
+    def __init__(self, n):
+        self.n = n
+    def go(self, x):
+        calls.append(x)  # FNA103
+        return x * self.n
+    def quiet(self, x):
+        return x
+""",
+        "below.py": """
+import fnarray
+from above import Base
+class Sub(Base):
+    def __init__(self, n):
+        super().__init__(n)
+    def go(self, x):
+        return [super(Sub, self).go(x) for _ in range(2)][0]
+    def inner(self, x):
+        def call(y):
+            return super(Sub, self).quiet(y) + 1
+        return call(super().quiet(x))
+    @classmethod
+    def build(cls, x):
+        return super().build(x)
+
+@fnarray.jit
+def f(x):
+    sub = Sub(2.0)
+    return sub.go(x) + sub.inner(x) + Sub.build(x)
 """,
     },
     "re-exports": {

@@ -195,9 +195,19 @@ def _make(
         _supply(engine, cls, args or [], keywords, frame, node)
         target = body_of(engine, cls)
         if target is None or target[1] is not None:
+            _begin(engine, cls, frame, node)
             return None
         init = Value("function", OUTSIDE, name=cls.name, function=target[0])
     return join([construct(engine, cls, init, args, keywords, frame, node), made])
+
+
+def _begin(engine: Engine, cls: Value, frame: Frame, node: ast.AST) -> None:
+    """Report what a library's class above is known for, whose ``__init__`` it is: a bar's."""
+    if engine.resolver.is_open(cls):
+        init = take_attribute(engine, cls, "__init__", frame, node)
+        made = init.bound if init.kind == "partial" and init.bound is not None else init
+        if code := effect_of(made.ref):
+            engine.report(RULES[code], frame, node, cls.name)
 
 
 def _supply(

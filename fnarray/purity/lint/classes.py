@@ -32,6 +32,20 @@ def above(project: Project, owner: Scope) -> Iterator[Scope]:
             yield base
 
 
+def around(scope: Scope | None) -> Scope | None:
+    """Return the class that a method, or a function inside of one, is written in."""
+    while scope is not None and not scope.is_class:
+        scope = scope.parent
+    return scope
+
+
+def outside(project: Project, owner: Scope) -> Iterator[str]:
+    """Yield the names of the libraries' classes that a class inherits from."""
+    yield from (base.name for base in project.bases(owner) if isinstance(base, External))
+    for base in above(project, owner):
+        yield from outside(project, base)
+
+
 def assigned(project: Project, owner: Scope, name: str, depth: int = _HIGHEST) -> list[Assigned]:
     """Return what methods bind to an attribute: of a class, or of the first above that does."""
     found = (owner.sets or {}).get(name)

@@ -6,9 +6,32 @@ import ast
 import builtins
 import re
 
+from ..known import RESULTS
 from ..nodes import children
+from ._words import words
 from .index import FUNCTIONS, Binding, Scope
 
+#: Calls that make objects which can change, or are drawn from, by the name of the callee.
+MADE = RESULTS | {
+    "numpy.random.Generator": "rng",
+    **dict.fromkeys(
+        ("builtins.property", "re.compile", "numpy.dtype", "collections.namedtuple",
+         "typing.TypeVar", "builtins.hash"), "frozen"),
+    **dict.fromkeys(("builtins.globals", "builtins.locals", "builtins.vars"), "dict"),
+    "builtins.tuple": "tuple",
+    "collections.UserList": "list",
+    "collections.UserDict": "dict",
+    "weakref.WeakValueDictionary": "dict",
+    "weakref.WeakKeyDictionary": "dict",
+    "weakref.WeakSet": "set",
+}  # fmt: skip
+NDARRAYS = words(
+    """
+    array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like
+    full_like empty_like copy concatenate stack vstack hstack load loadtxt genfromtxt
+    logspace geomspace tile repeat reshape sin cos exp log sqrt diag outer
+    """
+)
 _NUMBERS = re.compile(r"(math|numpy)\.(pi|e|tau|inf|nan|euler_gamma)\Z")
 
 

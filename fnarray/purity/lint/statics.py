@@ -10,14 +10,14 @@ from typing import Any, cast
 
 from ..bindings import belongs, bound_before, bound_in_class
 from ..cells import rebound
-from ..known import RESULTS, effect_of
+from ..known import effect_of
+from ..literals import TEXT
 from ..rules import Print
 from ..values import ABSENT, CONTAINERS, OUTSIDE, Fields, Function, Value, join
 from . import classes
-from ._words import words
 from .decorators import Decorators
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
-from .kinds import external_kind, is_final, is_generator, is_number, stands_in_loop
+from .kinds import MADE, NDARRAYS, external_kind, is_final, is_generator, is_number, stands_in_loop
 from .project import External, Target
 from .traced import Finder
 
@@ -31,28 +31,6 @@ _NUMBER = re.compile(r"numpy\.(?:u?int|float|complex|bool|half|single|double|lon
 # Objects that take any attribute, at any time.
 _OPEN = frozenset({"types.SimpleNamespace", "argparse.Namespace", "threading.local"})
 _METHOD, _STILL = "functools.partialmethod", ("array", "frozen")
-
-# Calls that make objects which can change, or are drawn from, by the name of the callee.
-_MADE = RESULTS | {
-    "numpy.random.Generator": "rng",
-    **dict.fromkeys(
-        ("builtins.property", "re.compile", "numpy.dtype", "collections.namedtuple",
-         "typing.TypeVar", "builtins.hash"), "frozen"),
-    **dict.fromkeys(("builtins.globals", "builtins.locals", "builtins.vars"), "dict"),
-    "builtins.tuple": "tuple",
-    "collections.UserList": "list",
-    "collections.UserDict": "dict",
-    "weakref.WeakValueDictionary": "dict",
-    "weakref.WeakKeyDictionary": "dict",
-    "weakref.WeakSet": "set",
-}  # fmt: skip
-_NDARRAYS = words(
-    """
-    array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like
-    full_like empty_like copy concatenate stack vstack hstack load loadtxt genfromtxt
-    logspace geomspace tile repeat reshape sin cos exp log sqrt diag outer
-    """
-)
 
 
 class StaticResolver:
@@ -98,6 +76,9 @@ class StaticResolver:
 
     def _lookup(self, scope: Scope, name: str) -> Value | None:
         start = scope.parent or scope
+        if name == "__class__":  # which ``super()`` asks for
+            owner = classes.around(scope)
+            return None if owner is None else self.of_target(owner, owner.name)
         if name in scope.elsewhere and scope.elsewhere[name] == "global":
             start = scope.module.scope
         while start.is_class and start.parent is not None:
@@ -160,7 +141,8 @@ class StaticResolver:
             found = self.project.class_attribute(owner, name)
             if found is not None:
                 return self._member(value, found, name, spelled)
-            return self._instance_attribute(value, owner, name, spelled)
+            made = self._instance_attribute(value, owner, name, spelled)
+            return made or self._of_library(owner, name, spelled)
         outside = value.kind in ("class", "frozen") and value.ref not in self._classes
         if outside and value.ref and effect_of(f"{value.ref}.{name}"):
             return self.of_target(External(f"{value.ref}.{name}"), spelled)  # Path(p).read_text
@@ -184,7 +166,13 @@ class StaticResolver:
                 if found is not None:
                     one = receiver.but(kind="instance")
                     return self._member(one, found, name, f"super().{name}")
-        return None
+        return self._of_library(scope, name, f"super().{name}") if scope is not None else None
+
+    def _of_library(self, owner: Scope, name: str, spelled: str) -> Value | None:
+        """Return what a class has from a library's, if that is known for its effect: of a bar."""
+        dotted = (f"{base}.{name}" for base in classes.outside(self.project, owner))
+        known = next((one for one in dotted if effect_of(one)), None)
+        return self.of_target(External(known), spelled) if known is not None else None
 
     def is_custom(self, value: Value) -> bool:
         """Say whether an object is of a class of the project, whose operators are as well."""
@@ -343,6 +331,8 @@ class StaticResolver:
                 return self._imported(dotted, scope, name)
             case Assigned(value=ast.expr() as node, exact=True):
                 return self.of(node, scope, name)
+            case Assigned(value=None, annotation=ast.Name(id="str")) if scope.is_function:
+                return Value("scalar", OUTSIDE, name=name, ref=TEXT)
             case _:
                 return None
 
@@ -474,7 +464,7 @@ class StaticResolver:
             case ast.Tuple():
                 return self._tuple(node, scope, name)
             case ast.JoinedStr():
-                return Value("scalar", OUTSIDE, name=name)
+                return Value("scalar", OUTSIDE, name=name, ref=TEXT)
             case ast.UnaryOp():
                 return self.of(node.operand, scope, name)
             case ast.BinOp():
@@ -582,11 +572,11 @@ class StaticResolver:
             return Value("scalar", OUTSIDE, name=name)
         if dotted == "typing.cast" and len(node.args) == 2:
             return self.of(node.args[1], scope, name)
-        kind = _MADE.get(dotted, "")
+        kind = MADE.get(dotted, "")
         package, _, last = dotted.rpartition(".")
         if dotted.startswith("itertools."):
             kind = "iterator"
-        elif package == "numpy" and last in _NDARRAYS:
+        elif package == "numpy" and last in NDARRAYS:
             kind = "ndarray"
         elif package in ("jax.numpy", "fnarray.numpy") or dotted.startswith(
             ("jax.random.", "fnarray.random.")

@@ -1,4 +1,4 @@
-"""What functions are called, where that is read by way of a closure: as decorators do."""
+"""What functions are called, what classes hold, bars of packages: read by closures and objects."""
 
 from __future__ import annotations
 
@@ -9,6 +9,27 @@ _DECORATED = (
     "def old():\n    'doc'\n"
     "new = deco(old)"
 )
+
+#: A bar as tqdm's are, in a package that is installed.
+_BARS = """import sys
+BARS = '''
+class Bar:
+    def __init__(self, iterable=None, total=None):
+        self.iterable, self.total, self.n = iterable, total, 0
+    def __iter__(self): return iter(self.iterable)
+    def __len__(self): return len(self.iterable)
+    def __bool__(self): return bool(self.total)
+    def update(self, n=1): self.n += n
+    def twice(self): return 2.0
+'''
+bars = sys.modules['bars'] = types.ModuleType('bars')
+bars.__file__ = '/usr/lib/python3/site-packages/bars/__init__.py'
+exec(compile(BARS, bars.__file__, 'exec', dont_inherit=True), bars.__dict__)
+class Own(bars.Bar):
+    k = 2.0
+    def all(self): return self.total
+bar, own, full = bars.Bar(total=2), Own(total=2), bars.Bar([2.0])
+"""
 
 ROWS: dict[str, Row] = {
     **{
@@ -65,5 +86,30 @@ ROWS: dict[str, Row] = {
         "C.e = E.B",
         "C.e.value",
         "C().e.value",
+    ),
+    **rows(
+        "total of a bar",
+        _BARS,
+        "bar.total = own.total = 0",
+        "float(bar.total)",
+        "2.0 if bar else 3.0",
+        "own.all()",
+        "2.0 if own else 3.0",
+    ),
+    **rows(
+        "what a bar shows",
+        _BARS,
+        "full.iterable.append(3.0)",
+        "sum(full)",
+        "float(len(full))",
+    ),
+    **rows("class of a bar", _BARS, "Own.k = 3.0", "own.k", "Own(total=1).k"),
+    **rows(
+        "method of a bar",
+        _BARS,
+        "bars.Bar.twice = lambda self: 7.0",
+        "full.twice()",
+        "own.twice()",
+        "bars.Bar.twice(full)",
     ),
 }
