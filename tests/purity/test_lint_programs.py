@@ -180,6 +180,27 @@ def make(text, number, other: str):
     return fnarray.jit(lambda x: g(x) * hash(other))  # FNA304
 """,
     },
+    # What a comprehension does, a loop does.
+    "comprehensions": {
+        "each.py": """
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+@jax.jit
+def f(xs, d):
+    some = [x for x in (xs * 2, xs - 1) if x.sum() > 0]  # FNA601
+    logs = [np.exp(v) for v in d.values()]  # FNA603
+    return sum(xs * i for i in range(2000)), some, logs  # FNA607
+
+def again(key):
+    return [jax.random.normal(key) for _ in range(3)]  # FNA605
+
+def each(key):
+    first = jnp.stack([jax.random.normal(k) for k in jax.random.split(key, 3)])
+    return first, [jax.random.normal(jax.random.fold_in(key, i)) for i in range(3)]
+""",
+    },
     # A class's own method leads to those above it, in whatever file they are.
     "super": {
         "above.py": """

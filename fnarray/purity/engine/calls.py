@@ -278,14 +278,15 @@ def call_known(
     if ref.endswith(".assume_pure"):
         engine.forget(*written(node))
         return Value("function", frame.level)
-    if ref in MUTATING_FUNCTIONS and args:
-        mutate(engine, args[MUTATING_FUNCTIONS[ref]], frame, node, ref.rpartition(".")[2])
-        use_all(engine, args[1:], frame, node)
-        for value in args[1:]:  # ``heappush``
-            put(engine, args[MUTATING_FUNCTIONS[ref]], None, value)
+    at = MUTATING_FUNCTIONS.get(ref, len(args))
+    if at < len(args):
+        mutate(engine, args[at], frame, node, ref.rpartition(".")[2])
+        use_all(engine, args[at + 1 :], frame, node)
+        for value in args[at + 1 :]:  # ``heappush``
+            put(engine, args[at], None, value)
         if code := effect_of(ref):  # ``random.shuffle``
             engine.report(RULES[code], frame, node, ref, given=args)
-        return take_element(engine, args[MUTATING_FUNCTIONS[ref]], frame)
+        return take_element(engine, args[at], frame)
     if ref in MUTATING_FUNCTIONS_ATTR and args:
         name = text_of(node, 1) or "<computed>"
         mutate(engine, args[0], frame, node, name, args[2:], attribute=True)

@@ -6,6 +6,7 @@ import gc
 import inspect
 import os
 import pathlib
+import struct
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ import numpy as np
 from fnarray import jit
 
 log = []
+buffer = bytearray(8)
 out = np.zeros(2)
 letters = iter("ab")
 
@@ -236,3 +238,40 @@ def t_caller(x):
 @jit
 def t_default_iterator(x, numbers=iter((1.0, 2.0))):
     return x * next(numbers)  # !
+
+
+@jit
+def t_pack(x):
+    struct.pack_into("d", buffer, 0, 1.0)  # !
+    return x
+
+
+class Guarded:
+    def __init__(self):
+        self.held = 0.0
+
+    @property
+    def value(self):
+        return 1.0
+
+    @value.setter
+    def value(self, new):
+        self.held = new  # ! t_setter
+
+    @property
+    def quiet(self):
+        return 1.0
+
+    @quiet.setter
+    def quiet(self, new):
+        pass
+
+
+guarded = Guarded()
+
+
+@jit
+def t_setter(x):
+    guarded.value = 2.0
+    guarded.quiet = 3.0
+    return x
