@@ -201,6 +201,45 @@ def each(key):
     return first, [jax.random.normal(jax.random.fold_in(key, i)) for i in range(3)]
 """,
     },
+    # A flag that jit is given is traced, and fails; so its default decides.
+    "flags": {
+        "flags.py": """
+import functools
+import jax
+import jax.numpy as jnp
+
+def loss(x, scaled=True, other=False):
+    total = jnp.sum(x)
+    if not scaled:
+        total = total if total > 0 else -total
+    if other:
+        assert total > 0
+    else:
+        assert total < 1  # FNA601
+    return total
+
+def kept(x, scaled=True):
+    scaled = scaled and len(x) > 3
+    if not scaled:
+        assert jnp.sum(x) > 0  # FNA601
+    return x
+
+@functools.partial(jax.jit, static_argnames="scaled")
+def chosen(x, scaled=True):
+    if not scaled:
+        assert jnp.sum(x) > 0  # FNA601
+    return x
+
+jax.jit(loss), jax.jit(kept)
+
+def graded(x, scaled=True):
+    if not scaled:
+        assert jnp.sum(x * 2).item() > 0
+    return jnp.sum(x)
+
+jax.grad(graded)
+""",
+    },
     # A class's own method leads to those above it, in whatever file they are.
     "super": {
         "above.py": """

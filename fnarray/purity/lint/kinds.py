@@ -83,6 +83,23 @@ def is_generator(scope: Scope) -> bool:
     return False
 
 
+def flags(scope: Scope) -> dict[str, bool]:
+    """Return the parameters of a function that are True or False by default, and stay that."""
+    assert isinstance(scope.node, FUNCTIONS)
+    args = scope.node.args
+    positional = [*args.posonlyargs, *args.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]]
+    pairs = [*zip(reversed(positional), reversed(args.defaults), strict=False)]
+    pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    return {
+        arg.arg: default.value
+        for arg, default in pairs
+        if isinstance(default, ast.Constant)
+        and isinstance(default.value, bool)
+        and len(scope.names.get(arg.arg, ())) == 1
+    }
+
+
 def stands_in_loop(scope: Scope) -> bool:
     """Say whether a function, or one around it, may be made anew at each turn of a loop."""
     while scope.parent is not None:

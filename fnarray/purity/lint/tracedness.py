@@ -17,6 +17,7 @@ from ..rules import RULES
 from ..ways import Domain, attempt, either, is_whole, jump, loop
 from ._words import words
 from .index import FUNCTIONS, Scope, parameters
+from .kinds import flags
 from .place import place_of
 from .project import Project
 from .proof import is_sorted_out
@@ -240,9 +241,25 @@ class Tracedness:
                 sorted_out.update(_of_tracers(node.test))
             return ended
 
-        ended = either(self.taint, TRACED, run, (node.body, node.orelse))
+        known = self.known(node.test)
+        ways = (node.body, node.orelse) if known is None else (node.body if known else node.orelse,)
+        ended = either(self.taint, TRACED, run, ways)
         self.taint.env |= dict.fromkeys(sorted_out, NONE)
         return ended
+
+    def known(self, test: ast.expr) -> bool | None:
+        """Return the truth of a flag that a compiled function has by default: given, it is traced.
+
+        ``if flag`` fails then, whatever the flag; so the other way is never gone.
+        """
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            known = self.known(test.operand)
+            return None if known is None else not known
+        site, scope = self.traced, self.taint.scope
+        bare = scope is site.scope and not site.partial and not site.bound
+        if not isinstance(test, ast.Name) or not bare or not site.transform.compiled:
+            return None
+        return None if test.id in site.fixed else flags(scope).get(test.id)
 
     def _loop(self, body: list[ast.stmt], orelse: list[ast.stmt]) -> bool:
         loop(self.taint, TRACED, lambda: self._block(body))
