@@ -9,7 +9,7 @@ import re
 from ..known import RESULTS
 from ..nodes import children
 from ._words import words
-from .index import FUNCTIONS, Binding, Scope
+from .index import FUNCTIONS, Assigned, Binding, Scope
 
 #: Calls that make objects which can change, or are drawn from, by the name of the callee.
 MADE = RESULTS | {
@@ -61,6 +61,24 @@ def is_number(bindings: list[Binding]) -> bool:
             return True
         case _:
             return False
+
+
+def met(scope: Scope, name: str) -> list[Binding]:
+    """Return what binds a name, as functions inside meet it: the last, made before any of them.
+
+    ``weights = tuple(weights)``: that it was a list before is no matter.
+    """
+    bindings = scope.names.get(name, [])
+    last = bindings[-1] if len(bindings) > 1 and scope.is_function else None
+    if not isinstance(last, Assigned) or not last.exact or name in scope.writes:
+        return bindings
+    body: list[ast.stmt] = getattr(scope.node, "body", [])
+    whole = any(isinstance(s, (ast.Assign, ast.AnnAssign)) and s.lineno == last.line for s in body)
+    later = all(
+        one.node.lineno > last.line  # type: ignore[attr-defined]
+        for one in scope.module.functions if one.parent is scope
+    )  # fmt: skip
+    return [last] if whole and later and last.line >= max(b.line for b in bindings) else bindings
 
 
 def is_final(binding: Binding) -> bool:

@@ -17,7 +17,16 @@ from ..values import ABSENT, CONTAINERS, OUTSIDE, Fields, Function, Value, join
 from . import classes
 from .decorators import Decorators
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
-from .kinds import MADE, NDARRAYS, external_kind, is_final, is_generator, is_number, stands_in_loop
+from .kinds import (
+    MADE,
+    NDARRAYS,
+    external_kind,
+    is_final,
+    is_generator,
+    is_number,
+    met,
+    stands_in_loop,
+)
 from .project import External, Target
 from .traced import Finder
 
@@ -293,7 +302,7 @@ class StaticResolver:
         return value.but(name=spelled) if value is not None and spelled else value
 
     def _bindings(self, scope: Scope, name: str) -> Value | None:
-        bindings = scope.names.get(name, [])
+        bindings = met(scope, name)
         if scope.is_function and scope.parent is not None and scope.parent.is_class:
             args: ast.arguments = cast("Any", scope.node).args
             if [a.arg for a in (*args.posonlyargs, *args.args)][:1] == [name]:
