@@ -43,7 +43,16 @@ def importing() -> Generator[None, None, None]:
     """
     with uncollected():
         yield
-    if gc.isenabled() and not gc.get_freeze_count():  # or the user's would be thawed
+        count_as_old()
+
+
+def count_as_old() -> None:
+    """Count all there is as old: the collector looks at it when it looks at everything.
+
+    For what is made once and stays: inside of `uncollected`, before the collector goes through it;
+    nothing happens where another thread, or whoever called, is in there as well.
+    """
+    if _state == [1, True] and not gc.get_freeze_count():  # or the user's would be thawed
         gc.freeze()
         gc.unfreeze()  # among the oldest, whatever they were
 

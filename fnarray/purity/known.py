@@ -215,6 +215,7 @@ MUTATING_FUNCTIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("bisect.insort_right", "random.shuffle", "numpy.random.shuffle"), 0),
     **dict.fromkeys(("numpy.copyto", "numpy.put", "numpy.place", "numpy.putmask"), 0),
     **dict.fromkeys(("numpy.fill_diagonal", "numpy.put_along_axis"), 0),
+    "struct.pack_into": 1,
     **dict.fromkeys(
         (f"numpy.{ufunc}.at" for ufunc in ("add", "subtract", "multiply", "divide", "maximum",
                                            "minimum", "logical_or", "logical_and")),

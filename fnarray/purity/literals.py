@@ -8,6 +8,8 @@ from .scopes import Frame
 from .values import Value
 
 _TEXT = (str, bytes)
+#: The name of what gives a value that is text, whatever it says.
+TEXT = "builtins.str"
 
 
 def text_of(node: ast.AST, at: int = 0) -> str:
@@ -60,7 +62,7 @@ def is_named_text(node: ast.AST, frame: Frame) -> bool:
 def is_text(node: ast.AST, value: Value) -> bool:
     """Say whether ``hash`` is asked of text: a literal, an f-string, or ``str(...)``."""
     arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    return spells_text(arg) or isinstance(value.obj, _TEXT)
+    return spells_text(arg) or value.ref == TEXT or isinstance(value.obj, _TEXT)
 
 
 def spells_text(node: ast.expr | None) -> bool:

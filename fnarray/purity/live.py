@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import errors
 from ..config import config
 from ..core.keep import kept_with
-from ..core.uncollected import uncollected
+from ..core.uncollected import count_as_old, uncollected
 from .engine.analysis import Analysis, analyse
 from .findings import Finding, in_characters, render
 from .guards import Guards
@@ -23,6 +23,7 @@ from .objects import attribute_of, is_a, is_user_file, kind_of
 from .resolver import LiveResolver
 from .resolver import trust as trust
 from .rules import RULES
+from .syntax import trees_known
 from .values import Function, Value
 
 if TYPE_CHECKING:
@@ -125,8 +126,11 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
     if verdict is not None and verdict.guards.holds():
         return verdict
     resolver = LiveResolver()
+    known = trees_known()
     with deep(), uncollected():
         analysis = _analyse(fun, resolver, statics)
+        if trees_known() > known:  # once for each text, or garbage would be old before its time
+            count_as_old()
     ignored = Ignored()
     findings = tuple(in_characters(f) for f in analysis.findings if not ignored.covers(f))
     verdict = Verdict(findings, resolver.guards, analysis.entered)

@@ -20,6 +20,7 @@ from ..core.callables import answers_itself, class_of, module_name, said_of
 from ..core.tree_nodes import node_functions
 from .bindings import bound_in_class
 from .guards import MISSING, Guards, mapping_of, parts_of, static
+from .known import effect_of
 from .objects import (
     attribute_of,
     canonical,
@@ -31,6 +32,7 @@ from .objects import (
     kind_of,
     module_of,
     mro_of,
+    name_of,
     space_of,
 )
 from .syntax import is_final, tree_of_file
@@ -40,7 +42,10 @@ _LOOK_UP = vars(type)["__getattribute__"]
 _FINAL = re.compile(r"\bFinal\b")
 #: What swapping the code of a function, or its defaults, changes.
 _OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__",
-                           "__doc__"})  # fmt: skip
+                           "__doc__", "__module__"})  # fmt: skip
+#: Functions in C, whose names nobody can set.
+_IN_C = frozenset({types.BuiltinFunctionType, types.MethodDescriptorType, types.MethodWrapperType,
+                   types.WrapperDescriptorType})  # fmt: skip
 #: Of a class whose attributes can be set (``Py_TPFLAGS_HEAPTYPE``).
 _MADE_IN_PYTHON = 1 << 9
 #: What a class is called.
@@ -180,6 +185,8 @@ def _of_class(
         resolver.guards.add_static(cls, name, found)
         if (told := _told_by_type(resolver, cls, name, spelled)) is not None:
             return told
+    elif found is not MISSING and _can_be_set(cls):
+        resolver.guards.add_static(cls, name, found)
     own = meta is not type and is_user_module(module_of(meta))
     if own and (found is MISSING or is_a(static(meta, name), property)):
         return _of_metaclass(resolver, cls, name, spelled, value)
@@ -220,9 +227,13 @@ def _of_class(
     made = resolver.settled(made)
     if not user:
         made.ref = canonical(f"{module_of(cls)}.{cls.__qualname__}.{name}")
-        if cls.__flags__ & _MADE_IN_PYTHON and not module_of(cls).startswith("fnarray"):
-            resolver.guards.add_static(cls, name, found)  # anybody may set it
     return made
+
+
+def _can_be_set(cls: type) -> bool:
+    """Say whether anybody may set the attributes of a library's class."""
+    made_in_python = vars(type)["__flags__"].__get__(cls) & _MADE_IN_PYTHON
+    return bool(made_in_python) and not module_of(cls).startswith("fnarray")
 
 
 def _told_by_type(resolver: Describer, cls: type, name: str, spelled: str) -> Value | None:
@@ -243,7 +254,11 @@ def _told_by_type(resolver: Describer, cls: type, name: str, spelled: str) -> Va
 
 
 def _finally(made: Value, cls: type, name: str) -> None:
-    """Take what a class, or one above, holds for constant if its source binds that once."""
+    """Take what a class, or one above, holds for constant if its source binds that once.
+
+    What cannot change itself is, however often it is bound: which object it is, a guard tells.
+    """
+    made.constant = made.constant or made.kind in ("array", "frozen")
     if not made.constant and made.kind in FINAL_KINDS:
         home = next(c for c in mro_of(cls) if name in space_of(c))
         space = instance_dict(sys.modules.get(module_of(home))) or {}
@@ -287,8 +302,9 @@ def _of_instance(
         return _opaque(spelled)
     if is_a(obj, types.FunctionType):
         if name in _OF_FUNCTIONS:
-            guards.add_attribute(obj, name, getattr(obj, name))
-        elif name == "__wrapped__" and name not in obj.__dict__:
+            guards.add_attribute(obj, name, held := getattr(obj, name))
+            return resolver.settled(resolver.describe(held, spelled, "attribute", True))
+        if name == "__wrapped__" and name not in obj.__dict__:
             return value  # of what stands for a function: it was looked behind before
     space = instance_dict(obj)
     user = is_user_module(module_of(cls))
@@ -305,6 +321,8 @@ def _of_instance(
         guards.add_static(cls, name, found)
         if space is not None and not first:
             guards.add_state(obj, name, MISSING)
+    elif _can_be_set(cls):
+        guards.add_static(cls, name, found)
     made = _bound(resolver, found, cls, spelled, value)
     if made is not None:
         return made
@@ -451,7 +469,9 @@ def _slot(resolver: Describer, obj: Any, slot: Any, spelled: str, value: Value) 
         inner = slot.__get__(obj, type(obj))
     except AttributeError:
         return None
-    made = resolver.describe(inner, spelled, "attribute", _is_fixed(value))
+    in_c = class_of(obj) in _IN_C or module_of(class_of(obj)) == "numpy"  # as of a ufunc
+    named = in_c and slot.__name__ in _OF_FUNCTIONS
+    made = resolver.describe(inner, spelled, "attribute", named or _is_fixed(value))
     # An exception's cause, context and traceback change whenever it is raised.
     own = is_a(slot, types.MemberDescriptorType) and is_user_module(module_of(class_of(obj)))
     kept = made.constant and (own or is_a(obj, BaseException))
@@ -490,8 +510,8 @@ def _binds(found: Any) -> bool:
 def called_for(resolver: Describer, cls: type) -> dict[Any, Value] | None:
     """Return what a class's instances get besides what a call of it is given, by its use.
 
-    "called" and "made" is what others call for them; "default" what changes, and stands for an
-    argument that is left out.
+    "called" is what others call for them; "made" and "default" stand for an argument that is left
+    out, by its place and name: what is called for it, and what changes.
     The first takes a node of a tree apart, and makes one; the second makes the defaults of a
     dataclass's fields, whatever can be called: a function, a partial, a class, an object's method.
     None while that is being asked: a class is met again where what makes it is a method of its own.
@@ -507,18 +527,20 @@ def called_for(resolver: Describer, cls: type) -> dict[Any, Value] | None:
 
 def _called_for(resolver: Describer, cls: type) -> dict[Any, Value]:
     nodes = (*node_functions(cls), static(cls, "tree_flatten"), static(cls, "tree_unflatten"))
-    fields = static(cls, "__dataclass_fields__")
-    made = (
-        [f.default_factory for f in fields.values() if is_a(f, dataclasses.Field)]
-        if is_a(fields, dict)
-        else []
-    )
     found: dict[Any, Value] = {}
-    for use, several in (("called", nodes), ("made", made)):
-        for one in several:
-            value = _called(resolver, one)
-            if value is not None:
-                found[use, len(found)] = value
+    for one in nodes:
+        if (value := _called(resolver, one)) is not None:
+            found["called", len(found)] = value
+    fields = static(cls, "__dataclass_fields__")
+    given = [f for f in fields.values() if is_a(f, dataclasses.Field)] if is_a(fields, dict) else []
+    by_place = [f.name for f in given if f.init and not f.kw_only]
+    for field in given:
+        value = _called(resolver, field.default_factory)
+        if value is None and (ref := _effect_by_name(field.default_factory)):
+            value = Value("function", OUTSIDE, name=ref, ref=ref, constant=True)
+        if value is not None:
+            place = by_place.index(field.name) if field.name in by_place else len(fields)
+            found["made", (place, field.name)] = value
     names, defaults = static(cls, "_fields"), static(cls, "_field_defaults")
     if is_a(names, tuple) and is_a(defaults, dict):  # of a named tuple
         for place in ((i, name) for i, name in enumerate(names) if name in defaults):
@@ -528,6 +550,13 @@ def _called_for(resolver: Describer, cls: type) -> dict[Any, Value]:
             if value.kind in CHANGING or value.kind == "instance":
                 found["default", place] = value
     return found
+
+
+def _effect_by_name(obj: Any) -> str:
+    """Return the name of a function that is known for its effect, as ``time.time`` is; or ""."""
+    named = is_a(obj, (types.FunctionType, types.BuiltinFunctionType, types.MethodType))
+    ref = name_of(obj) if named else ""
+    return ref if ref and effect_of(ref) else ""
 
 
 def _called(resolver: Describer, obj: Any) -> Value | None:

@@ -7,7 +7,6 @@ import dis
 import functools
 import linecache
 import operator
-import re
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
@@ -137,6 +136,11 @@ def last_line(code: CodeType, lines: list[str]) -> int:
 _nodes: dict[CodeType, tuple[list[str], FunctionNode]] = {}
 
 
+def trees_known() -> int:
+    """Return of how many code objects the syntax is known: it stays known."""
+    return len(_nodes)
+
+
 def node_of(fun: FunctionType) -> tuple[FunctionNode, list[str]]:
     """Return the syntax of a function and the lines of its file; one tree for each code object."""
     code = fun.__code__
@@ -159,19 +163,19 @@ def _definition(code: CodeType, lines: list[str]) -> FunctionNode | None:
     if first > len(lines):
         return None
     last = last_line(code, lines)
-    block = lines[first - 1 : last]
+    text = "".join(lines[first - 1 : last])
     head = "\n" * (first - 1)
-    if block[0][:1] in " \t":
+    if text[:1] in " \t":
         head = "\n" * (first - 2) + "if 1:\n"
     try:
-        tree: ast.Module | None = parse(head + "".join(block))
+        tree: ast.Module | None = parse(head + text)
     except (SyntaxError, ValueError):
         tree = tree_of(code, lines)
     if tree is None:
         return None
     for node in _functions(tree):
         if first_line(node) == first and getattr(node, "name", "") == code.co_name:
-            if not _OUTWARD.search("".join(block)):
+            if not any(word in text for word in _OUTWARD):
                 node._facts = Facts.of_code(code)
             return node
     return None
@@ -200,8 +204,8 @@ def _lambda(code: CodeType, lines: list[str]) -> FunctionNode | None:
     return best[1]
 
 
-#: Names that a function rebinds outside of itself: its code does not tell them apart.
-_OUTWARD = re.compile(r"\b(global|nonlocal)\b")
+#: What declares names that a function rebinds outside of itself: its code does not tell them apart.
+_OUTWARD = ("global", "nonlocal")
 
 
 def _functions(tree: ast.AST) -> Iterator[Any]:

@@ -174,16 +174,21 @@ class Value:
 
     def but(self, **changes: Any) -> Value:
         """Return a copy with some attributes replaced."""
+        new = self.read_at(self.origin)
+        for slot, value in changes.items():
+            setattr(new, slot, value)
+        return new
+
+    def read_at(self, origin: tuple[Any, ast.AST] | None) -> Value:
+        """Return a copy, read from outside at a place."""
         new = object.__new__(Value)
         # Written out: a loop over the slots was a tenth of a first check.
         new.kind, new.level, new.argument = self.kind, self.level, self.argument
         new.name, new.ref, new.obj = self.name, self.ref, self.obj
         new.function, new.bound, new.fields = self.function, self.bound, self.fields
         new.holder, new.constant, new.guarded = self.holder, self.constant, self.guarded
-        new.rebound, new.origin, new.others = self.rebound, self.origin, self.others
+        new.rebound, new.origin, new.others = self.rebound, origin, self.others
         new.keeps, new.home, new._each = self.keeps, self.home, None
-        for slot, value in changes.items():
-            setattr(new, slot, value)
         return new
 
     def each(self) -> tuple[Value, ...]:

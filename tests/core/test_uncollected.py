@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from fnarray.core.uncollected import uncollected
+from fnarray.core.uncollected import count_as_old, uncollected
 
 
 def test_it_goes_on_with_the_last(request):
@@ -47,3 +47,22 @@ def test_a_child_collects():
             os._exit(0 if gc.isenabled() else 1)
         assert os.waitpid(child, 0)[1] == 0
     assert gc.isenabled()
+
+
+def test_what_stays_is_counted_as_old(request):
+    """What was made inside is the oldest generation's; nested, nothing is."""
+    request.addfinalizer(gc.enable)
+    gc.collect()
+    with uncollected():
+        with uncollected():
+            young = [[] for _ in range(10)]
+            count_as_old()
+            assert any(one is young for one in gc.get_objects(0))
+        count_as_old()
+        assert not any(one is young for one in gc.get_objects(0))
+        assert any(one is young for one in gc.get_objects(2))
+    gc.disable()
+    with uncollected():
+        young = [[]]
+        count_as_old()
+        assert any(one is young for one in gc.get_objects(0))

@@ -155,12 +155,129 @@ class Grid:
     def points(self): return jnp.ones(3)
 grid = Grid()
 
+class Quiet(tqdm.tqdm):
+    pass
+
+class Steady(Quiet):
+    def __init__(self, *args):
+        super().__init__(*args, leave=False)  # FNA311
+steady = Steady(range(3))
+
 @fnarray.jit
 def f(x):
     for i in trange(3):  # FNA311
         x = x + ones(3) + size(2)  # FNA103
     bar.update(1)  # FNA311
+    for i in Quiet(range(3)):  # FNA311
+        x = x + Steady(range(i)).n
+    steady.update(1)  # FNA311
     return x + grid.points  # FNA103
+
+def make(text, number, other: str):
+    name = f"{text}-1"
+    def g(x):
+        return x * hash(name) * hash(number)  # FNA304
+    return fnarray.jit(lambda x: g(x) * hash(other))  # FNA304
+""",
+    },
+    # What a comprehension does, a loop does.
+    "comprehensions": {
+        "each.py": """
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+@jax.jit
+def f(xs, d):
+    some = [x for x in (xs * 2, xs - 1) if x.sum() > 0]  # FNA601
+    logs = [np.exp(v) for v in d.values()]  # FNA603
+    return sum(xs * i for i in range(2000)), some, logs  # FNA607
+
+def again(key):
+    return [jax.random.normal(key) for _ in range(3)]  # FNA605
+
+def each(key):
+    first = jnp.stack([jax.random.normal(k) for k in jax.random.split(key, 3)])
+    return first, [jax.random.normal(jax.random.fold_in(key, i)) for i in range(3)]
+""",
+    },
+    # A flag that jit is given is traced, and fails; so its default decides.
+    "flags": {
+        "flags.py": """
+import functools
+import jax
+import jax.numpy as jnp
+
+def loss(x, scaled=True, other=False):
+    total = jnp.sum(x)
+    if not scaled:
+        total = total if total > 0 else -total
+    if other:
+        assert total > 0
+    else:
+        assert total < 1  # FNA601
+    return total
+
+def kept(x, scaled=True):
+    scaled = scaled and len(x) > 3
+    if not scaled:
+        assert jnp.sum(x) > 0  # FNA601
+    return x
+
+@functools.partial(jax.jit, static_argnames="scaled")
+def chosen(x, scaled=True):
+    if not scaled:
+        assert jnp.sum(x) > 0  # FNA601
+    return x
+
+jax.jit(loss), jax.jit(kept)
+
+def graded(x, scaled=True):
+    if not scaled:
+        assert jnp.sum(x * 2).item() > 0
+    return jnp.sum(x)
+
+jax.grad(graded)
+""",
+    },
+    # A class's own method leads to those above it, in whatever file they are.
+    "super": {
+        "above.py": """
+calls = []
+class Root:
+    @classmethod
+    def build(cls, x):
+        calls.append(x)  # FNA103
+        return x
+class Base(Root):
+    def __init__(self, n):
+        self.n = n
+    def go(self, x):
+        calls.append(x)  # FNA103
+        return x * self.n
+    def quiet(self, x):
+        return x
+""",
+        "below.py": """
+import fnarray
+from above import Base
+class Sub(Base):
+    def __init__(self, n):
+        super().__init__(n)
+    def go(self, x):
+        return [super(Sub, self).go(x) for _ in range(2)][0]
+    def inner(self, x):
+        def call(y):
+            return super(Sub, self).quiet(y) + 1
+        return call(super().quiet(x))
+    @classmethod
+    def build(cls, x):
+        return super().build(x)
+
+@fnarray.jit
+def f(x):
+    sub = Sub(2.0)
+    return sub.go(x) + sub.inner(x) + Sub.build(x)
 """,
     },
     "re-exports": {

@@ -9,13 +9,17 @@ import sys
 import pytest
 
 from fnarray.purity import check
-from fnarray.purity.engine.ownership import _OF_CLASSES
+from fnarray.purity.engine.ownership import _OF_CACHES, _OF_CLASSES, _OF_NAMESPACES, _OF_STREAMS
 from fnarray.purity.lint.config import Settings
 from fnarray.purity.lint.linter import lint
 from fnarray.purity.lint.source import read
 
 SOURCE = """
 import contextvars
+import functools
+import inspect
+import sys
+import uuid
 import fnarray
 import fnarray.numpy as jnp
 import numpy as np
@@ -24,6 +28,8 @@ class Box:
     def grow(self): Box.count = 2.0
 matrix = np.ones((2, 2))
 box, table = Box(), dict(a=1.0, b=2.0)
+@functools.cache
+def remembered(n): return n
 current = contextvars.ContextVar("current")
 @fnarray.jit
 def f(x):
@@ -31,6 +37,11 @@ def f(x):
     return x
 def first(items=[1.0]):
     return items[0]
+def drawn(x, numbers=iter([1.0, 2.0])):
+    return x * next(numbers)
+def kept(x, items=[]):
+    items.append(1.0)
+    return x
 def again(x, n):
     table["n"] = n
     return x if not n else again(x, n - 1)
@@ -44,6 +55,12 @@ SAID = {
     'object.__setattr__(box, "w", x)': ["sets 'box.w'"],
     "current.set(x)": ["changes 'current'"],
     'globals()["last"] = x': ["writes the global 'last'"],
+    "globals().update(last=x)": ["writes the global 'last'"],
+    'globals().update({"last": x})': ["writes the global 'last'"],
+    'globals().setdefault("last", x)': ["writes the global 'last'"],
+    "globals().update([])": ["writes the global 'globals().update(...)'"],
+    "x = drawn(x) + drawn(x)": ["draws from 'numbers'"],
+    "x = kept(x)": ["changes 'items'"],
     'vars(box)["w"] = x': ["sets 'box.w'"],
     'box.__dict__["w"] = x': ["sets 'box.w'"],
     "vars(box).update(w=x)": ["changes 'box.__dict__', an attribute"],
@@ -66,6 +83,13 @@ REPAIRED = {
     "x = x * box.count": "Make the object's class a frozen dataclass, or pass the value as an "
     "argument.",
     "x = x * current.get()": "Read it outside, and pass what it gives as an argument.",
+    "current.set(x)": _OF_STREAMS,
+    "first.calls = 1": _OF_NAMESPACES,
+    "Box.count = 3.0": _OF_NAMESPACES,
+    "remembered.cache_clear()": _OF_CACHES,
+    "x = x * len(sys.stdin.name)": "Read it before the call, and pass what was read.",
+    "x = x * len(inspect.stack())": "Pass what it tells of the caller as an argument.",
+    "x = x * uuid.uuid4().int": "Draw it outside, and pass it as an argument.",
     "y = jnp.sin(x); y[0] = 1.0": "Write y.at[0].set(...), which returns a new array.",
 }
 

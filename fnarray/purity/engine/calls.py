@@ -192,18 +192,33 @@ def _make(
     if cls.level != OUTSIDE:
         init = take_attribute(engine, cls, "__init__", frame, node)
     else:
-        _supply(engine, cls, frame, node)
+        _supply(engine, cls, args or [], keywords, frame, node)
         target = body_of(engine, cls)
         if target is None or target[1] is not None:
+            _begin(engine, cls, frame, node)
             return None
         init = Value("function", OUTSIDE, name=cls.name, function=target[0])
     return join([construct(engine, cls, init, args, keywords, frame, node), made])
 
 
-def _supply(engine: Engine, cls: Value, frame: Frame, node: ast.AST) -> None:
-    """Call what makes an instance's fields, and what takes one apart."""
-    for (use_of, _), one in (cls.fields or {}).items():
-        if use_of == "made" and one.kind == "class":
+def _begin(engine: Engine, cls: Value, frame: Frame, node: ast.AST) -> None:
+    """Report what a library's class above is known for, whose ``__init__`` it is: a bar's."""
+    if engine.resolver.is_open(cls):
+        init = take_attribute(engine, cls, "__init__", frame, node)
+        made = init.bound if init.kind == "partial" and init.bound is not None else init
+        if code := effect_of(made.ref):
+            engine.report(RULES[code], frame, node, cls.name)
+
+
+def _supply(
+    engine: Engine, cls: Value, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> None:  # fmt: skip
+    """Call what makes those of an instance's fields that are left out, and what takes one apart."""
+    for (use_of, place), one in (cls.fields or {}).items():
+        if use_of == "made" and (place[0] < len(args) or place[1] in keywords):
+            continue
+        if use_of == "made" and (one.kind == "class" or effect_of(one.ref)):
             use_whole(engine, engine.call(one, [], {}, frame, node), frame, node)
         elif use_of != "default":
             callbacks(engine, [one], frame, node)
@@ -211,7 +226,10 @@ def _supply(engine: Engine, cls: Value, frame: Frame, node: ast.AST) -> None:
 
 def _further(path: tuple[str, ...], name: str) -> tuple[str, ...]:
     """Return the way to a function that is called: what calls itself in a circle is said once."""
+    again = name in path
     path = (*path, name)
+    if not again:
+        return path
     for size in range(1, len(path) // 2 + 1):
         if path[-size:] == path[-2 * size : -size]:
             return path[:-size]
@@ -260,14 +278,15 @@ def call_known(
     if ref.endswith(".assume_pure"):
         engine.forget(*written(node))
         return Value("function", frame.level)
-    if ref in MUTATING_FUNCTIONS and args:
-        mutate(engine, args[MUTATING_FUNCTIONS[ref]], frame, node, ref.rpartition(".")[2])
-        use_all(engine, args[1:], frame, node)
-        for value in args[1:]:  # ``heappush``
-            put(engine, args[MUTATING_FUNCTIONS[ref]], None, value)
+    at = MUTATING_FUNCTIONS.get(ref, len(args))
+    if at < len(args):
+        mutate(engine, args[at], frame, node, ref.rpartition(".")[2])
+        use_all(engine, args[at + 1 :], frame, node)
+        for value in args[at + 1 :]:  # ``heappush``
+            put(engine, args[at], None, value)
         if code := effect_of(ref):  # ``random.shuffle``
             engine.report(RULES[code], frame, node, ref, given=args)
-        return take_element(engine, args[MUTATING_FUNCTIONS[ref]], frame)
+        return take_element(engine, args[at], frame)
     if ref in MUTATING_FUNCTIONS_ATTR and args:
         name = text_of(node, 1) or "<computed>"
         mutate(engine, args[0], frame, node, name, args[2:], attribute=True)

@@ -11,6 +11,7 @@ from ..values import CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbere
 from .callbacks import body_of, call_back
 from .machine import Engine
 from .ownership import escape, hold, use
+from .parts import take_attribute
 
 #: Calls entered in one analysis, and how deep: far above any real function.
 _MOST_CALLS = 1500
@@ -240,7 +241,18 @@ def construct(
     for (use_of, place), one in (maker.fields or {}).items() if maker.level == OUTSIDE else ():
         if use_of == "default" and place[0] >= len(args or ()) and place[1] not in keywords:
             fields[place[1]] = fields["item", place[0]] = one
+    _end(engine, made, maker, frame, node)
     return made
+
+
+def _end(engine: Engine, made: Value, maker: Value, frame: Frame, node: ast.AST) -> None:
+    """Run the ``__del__`` of an object's class: what the trace makes ends with it, or before."""
+    last = take_attribute(engine, maker, "__del__", frame, node)
+    for one in last.each():
+        target = body_of(engine, one)
+        if target is not None:
+            bound = bind_arguments(engine, target[0], made, [], {}, frame.level)
+            enter(engine, target[0], bound, frame.level, (*frame.path, f"{maker.name}.__del__"))
 
 
 def trace(

@@ -16,6 +16,10 @@ from ..scopes import Frame
 from ..values import ABSENT, Function, Resolver, Value
 
 _READS = frozenset({"FNA201", "FNA202", "FNA203", "FNA204"})
+#: Of these, what a line does twice to one object is said once.
+_ONCE = _READS | {"FNA401", "FNA402"}
+#: What is said of an argument, and of the default that stands in its place: one cause.
+_OF_DEFAULTS = {"FNA104": "FNA103", "FNA402": "FNA401"}
 _CALLED = frozenset({"function", "partial", "property"})
 
 
@@ -166,17 +170,19 @@ class Engine:
         """Return what was found, in order of place.
 
         A write hides the read of the same line, and of the reads of a name on a line one is said.
+        What is done to a parameter's default hides what is done to the argument in its place.
         """
         written = {(f.file, f.line, key[4]) for key, f in self.found.items() if f.code[3] in "14"}
         kept = [
             f for key, f in self.found.items()
             if not (f.code in _READS and (f.file, f.line, key[4]) in written)
+            and (_OF_DEFAULTS.get(f.code), *key[1:]) not in self.found
         ]  # fmt: skip
         kept.sort(key=lambda f: (f.file, f.line, f.column, f.code))
         causes: set[tuple[object, ...]] = set()
         for finding in tuple(kept):
             cause = finding.file, finding.line, finding.code, finding.message
-            if finding.code in _READS and cause in causes:
+            if finding.code in _ONCE and cause in causes:
                 kept.remove(finding)
             causes.add(cause)
         return kept

@@ -52,6 +52,8 @@ def call_method(
         entered = manage(engine, args[0], frame, node)
         leave(engine, args[0], frame, node)
         return entered
+    if name == "cache_clear" and base.keeps and base.level == OUTSIDE:
+        mutate(engine, base, frame, node, name)
     if name in _ENDS:
         _resume(engine, base, name, args, frame, node)
     if base.kind == "traced" and name.startswith(("def", "custom")):

@@ -26,6 +26,11 @@ _OF_CLASSES = (
 )
 #: Of context variables, queues, buffers: they hold values, but cannot be frozen.
 _OF_OTHERS = "Read it outside, and pass what it gives as an argument."
+_OF_STREAMS = (
+    "Do it outside, before or after the call: pass in what is read of it, return what is put there."
+)
+_OF_CACHES = "Clear it outside, between calls."
+_OF_NAMESPACES = "Return the new value, and let the caller set it."
 #: Transforms that take ``has_aux``.
 _AUXILIARY = frozenset({"grad", "value_and_grad", "jacfwd", "jacrev", "jacobian", "hessian", "jvp",
                         "vjp", "linearize"})  # fmt: skip
@@ -33,6 +38,8 @@ _AUXILIARY = frozenset({"grad", "value_and_grad", "jacfwd", "jacrev", "jacobian"
 _PARTS = frozenset({"element", "member", "opaque"})
 #: Of these, which one an attribute holds, a guard tells.
 _NAMED = frozenset({"function", "class", "module", "partial"})
+#: What holds names for everybody: of these nobody makes another with one attribute replaced.
+_SPACES = frozenset({"class", "module", "function"})
 #: Objects that a helper may return unread.
 _PASSED_ON = CONTAINERS | {"instance"}
 
@@ -148,17 +155,35 @@ def mutate(
         elif _base(one).kind == "ndarray":
             engine.report(rules.ArrayWrite, frame, node, _base(one).name or name, what)
         elif one.name == "globals()":
-            engine.report(rules.GlobalWrite, frame, node, name, what)
+            engine.report(rules.GlobalWrite, frame, node, _global_of(node, what), what)
         elif name.endswith(".__dict__"):  # ``vars(model).update(w=x)``
             engine.report(
                 rules.AttributeWrite, frame, node, name, "changes", value=one, given=given
             )
         elif attribute:
             full, done = f"{name}.{what}".rstrip("."), "deletes" if _deletes(node) else "sets"
-            engine.report(rules.AttributeWrite, frame, node, full, done, value=one, given=given)
+            engine.report(rules.AttributeWrite, frame, node, full, done, value=one, given=given,
+                          repair=_OF_NAMESPACES if one.kind in _SPACES else "")  # fmt: skip
         else:
-            engine.report(rules.CapturedMutation, frame, node, name, what, value=one, given=given)
+            repair = _OF_STREAMS if one.kind == "container" else ""
+            engine.report(rules.CapturedMutation, frame, node, name, what, value=one, given=given,
+                          repair=_OF_CACHES if what == "cache_clear" else repair)  # fmt: skip
         said.add(one.name)
+
+
+def _global_of(node: ast.AST, what: str) -> str:
+    """Return the global that a method of ``globals()`` writes, or how that is spelled."""
+    match node:
+        case ast.Call(args=[], keywords=[ast.keyword(arg=str(name)), *_]):
+            return name
+        case ast.Call(args=[ast.Dict(keys=[ast.Constant(value=str(name)), *_]), *_]):
+            return name
+        case ast.Call(args=[ast.Constant(value=str(name)), *_]):
+            return name
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name
+        case _:
+            return f"globals().{what}(...)" if isinstance(node, ast.Call) else "globals()[...]"
 
 
 def leak(engine: Engine, frame: Frame, node: ast.AST, name: str, what: str) -> None:

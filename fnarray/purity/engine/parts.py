@@ -8,7 +8,7 @@ from typing import Any
 from .. import rules
 from ..known import EFFECT_OBJECTS, effect_of
 from ..nodes import walk
-from ..rules import RULES
+from ..rules import RULES, LintRule
 from ..scopes import Frame, parameters
 from ..values import (
     ABSENT,
@@ -49,7 +49,7 @@ def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> V
     """Note where an object from outside is named, and whether to name it is an effect."""
     engine.name(value, frame, node)
     if not value.ref and not value.others:
-        return value.but(origin=(frame, node))
+        return value.read_at((frame, node))
     for one in value.each():
         code = effect_of(one.ref) if one.ref else ""
         if code in EFFECT_OBJECTS:
@@ -58,7 +58,7 @@ def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> V
             return engine.unknown(frame.level)
     if value.others:
         return value
-    return value.but(origin=(frame, node))
+    return value.read_at((frame, node))
 
 
 def take_item(engine: Engine, value: Value, frame: Frame, index: Any = None) -> Value:
@@ -156,6 +156,8 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
         return one
     if attr == "__call__" and one.kind in ("function", "partial"):
         return one
+    if attr == "cache_clear" and one.keeps:
+        return Value("member", one.level, name=name, bound=one, origin=one.origin)
     if one.kind == "super":
         found = super_attribute(engine, one, attr, frame, node)
         if found is not None:
@@ -270,11 +272,17 @@ def _local_attribute(
         return Value("tuple", one.level, fields={None: chained}) if grouped else chained
     if attr in _PLAIN and not one.kind:
         return Value("", frame.level)
-    if attr in _FRAME and not one.kind:
+    if attr in _FRAME and not one.kind and not _is_said(engine, rules.Environment, frame, node):
         engine.report(rules.Environment, frame, node, attr)
     if attr == "at":
         return Value("array", frame.level)
     return Value("member", one.level, argument=one.argument, name=name, bound=one)
+
+
+def _is_said(engine: Engine, rule: type[LintRule], frame: Frame, node: Any) -> bool:
+    """Say whether a line breaks a rule already: ``sys._getframe().f_globals`` is one cause."""
+    at = rule.code, frame.function.file, node.lineno
+    return any(key[:3] == at for key in engine.found)
 
 
 def _answers_all(engine: Engine, cls: Value) -> Value | None:

@@ -247,8 +247,12 @@ def encodes(engine: Engine, node: ast.AST, at: int) -> None:
 
 def assign(
     engine: Engine, base: Value, attr: str, value: Value, frame: Frame, node: ast.AST
-) -> None:
-    """Run what ``base.attr = value`` calls: the setter of a property, or ``__setattr__``."""
+) -> bool:
+    """Run what ``base.attr = value`` calls: the setter of a property, or ``__setattr__``.
+
+    Say whether a setter of the user's did all of it.
+    """
+    ran = 0
     for one in base.each():
         if one.kind != "instance":
             continue
@@ -257,7 +261,9 @@ def assign(
         setter = local.but(bound=one) if local is not None else engine.resolver.setter(one, attr)
         if setter is not None:
             engine.call(setter, [value], {}, frame, node)
+            ran += 1
     ask(engine, base, ("__setattr__",), frame, node, [engine.unknown(frame.level), value])
+    return ran == len(base.each())
 
 
 def ask_truth(engine: Engine, node: ast.expr, frame: Frame) -> bool | None:

@@ -65,6 +65,15 @@ def _isinstance(engine: Engine, call: Call) -> Value | None:
     return Value("scalar", call.level, obj=tracer) if traced else None
 
 
+def _callable(engine: Engine, call: Call) -> Value | None:
+    """What ``callable`` looks for is in the class."""
+    for one in call.args[0].each() if call.args else ():
+        if one.kind == "instance" or (one.level == OUTSIDE and engine.resolver.is_custom(one)):
+            cls = take_attribute(engine, one, "__class__", call.frame, call.node)
+            take_attribute(engine, cls, "__call__", call.frame, call.node)
+    return None
+
+
 #: Of these classes no argument of a traced function is.
 _UNTRACED = frozenset({f"builtins.{k}" for k in ("str", "bytes", "int", "float", "bool")})
 
@@ -361,6 +370,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     "builtins.hasattr": _hasattr,
     "builtins.dir": _search,
     "builtins.issubclass": _issubclass,
+    "builtins.callable": _callable,
     "builtins.hash": _hash,
     "builtins.id": _id,
     "builtins.super": _super,

@@ -113,7 +113,7 @@ def _assign(engine: Engine, node: ast.Assign, frame: Frame) -> None:
 
 def _is_threaded(node: ast.Assign) -> bool:
     """Say whether ``top, s = s.pop()``: no list is bound to what it pops, so it is none."""
-    if not isinstance(node.value, ast.Call):
+    if type(node.value) is not ast.Call or type(node.targets[0]) is not ast.Tuple:
         return False
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Call(func=ast.Attribute() as f)):

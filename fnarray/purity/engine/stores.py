@@ -60,8 +60,8 @@ def store(
         engine.forget(target.value)
         put(engine, base, target.attr, value)
         _lose(engine, base, value, frame, target)
-        protocols.assign(engine, base, target.attr, value, frame, target)
-        mutate(engine, base, frame, target, target.attr, [value], attribute=True)
+        if deleted or not protocols.assign(engine, base, target.attr, value, frame, target):
+            mutate(engine, base, frame, target, target.attr, [value], attribute=True)
     elif isinstance(target, ast.Subscript):
         base = engine.expr(target.value, frame)
         index = read(engine, target.slice, frame)

@@ -32,6 +32,20 @@ def above(project: Project, owner: Scope) -> Iterator[Scope]:
             yield base
 
 
+def around(scope: Scope | None) -> Scope | None:
+    """Return the class that a method, or a function inside of one, is written in."""
+    while scope is not None and not scope.is_class:
+        scope = scope.parent
+    return scope
+
+
+def outside(project: Project, owner: Scope) -> Iterator[str]:
+    """Yield the names of the libraries' classes that a class inherits from."""
+    yield from (base.name for base in project.bases(owner) if isinstance(base, External))
+    for base in above(project, owner):
+        yield from outside(project, base)
+
+
 def assigned(project: Project, owner: Scope, name: str, depth: int = _HIGHEST) -> list[Assigned]:
     """Return what methods bind to an attribute: of a class, or of the first above that does."""
     found = (owner.sets or {}).get(name)
@@ -90,3 +104,28 @@ def instance_kind(project: Project, owner: Scope) -> str:
     if "frozen" in kinds:
         return "frozen"
     return "" if "" in kinds else "instance"
+
+
+def fields_of(owner: Scope) -> list[ast.AnnAssign]:
+    """Return the fields that a class itself annotates, as a dataclass's are."""
+    body = getattr(owner.node, "body", ())
+    return [s for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+
+
+def factories(project: Project, owner: Scope) -> Iterator[tuple[str, ast.expr | None, Scope]]:
+    """Yield the fields of a dataclass, what makes their defaults, and where that is written."""
+    for base in above(project, owner):
+        yield from factories(project, base)
+    for field in fields_of(owner):
+        keywords = field.value.keywords if isinstance(field.value, ast.Call) else ()
+        made = next((k.value for k in keywords if k.arg == "default_factory"), None)
+        yield getattr(field.target, "id", ""), made, owner
+
+
+def tuple_names(maker: ast.Call) -> list[str]:
+    """Return the fields that a call of ``collections.namedtuple`` names; none that it computes."""
+    try:
+        listed = ast.literal_eval(maker.args[1])
+    except (ValueError, IndexError):
+        return []
+    return listed.replace(",", " ").split() if isinstance(listed, str) else list(listed)

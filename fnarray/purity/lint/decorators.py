@@ -116,14 +116,21 @@ class Decorators:
         own = getattr(scope.node, "decorator_list", ())
         return any(getattr(self._resolve(d, outer), "name", "") in _GENERIC for d in own)
 
-    def implementations(self, scope: Scope, module: Module | None = None) -> Iterator[Function]:
-        """Yield what a file registers with a generic function: a call may run any of them.
+    def implementations(self, scope: Scope) -> Iterator[Function]:
+        """Yield what its own file registers with a generic function: a call may run any of them."""
+        if self.is_generic(scope):
+            yield from self._registered(scope, scope.module)
 
-        By default the file that defines it.
-        """
-        if not self.is_generic(scope):
-            return
-        module = module or scope.module
+    def registered(self, scope: Scope, here: Module) -> Iterator[Function]:
+        """Yield what another file, and those it imports, register with a generic function."""
+        if self.is_generic(scope):
+            targets = dict.fromkeys(target for _, target in here.imports)
+            near = (self.resolver.project.module(target, here) for target in targets)
+            for module in (here, *near):
+                if module is not None and module is not scope.module:
+                    yield from self._registered(scope, module)
+
+    def _registered(self, scope: Scope, module: Module) -> Iterator[Function]:
         for other in module.functions:
             for decorator in getattr(other.node, "decorator_list", ()):
                 made = decorator.func if isinstance(decorator, ast.Call) else decorator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..engine.analysis import analyse
@@ -115,7 +115,7 @@ class Effects:
                     self.entered.add(key_of(scope))
                 if scope is not None:
                     known = {id(one.node) for one in waiting}
-                    afar = self.registered(scope, traced)
+                    afar = self.resolver.decorators.registered(scope, traced.scope.module)
                     waiting += (one for one in afar if id(one.node) not in known)
             written: set[tuple[object, ...]] = set()
             trace = Trace(traced, {function.node, *(one.node for one in analysis.entered)})
@@ -198,16 +198,6 @@ class Effects:
             if self.resolver.finder.is_partial(call.func, scope):
                 return [self.resolver.of(arg, scope) for arg in call.args[1:]]
         return []
-
-    def registered(self, scope: Scope, traced: TracedSite) -> Iterator[Function]:
-        """Yield what files that the traced function's imports register with a generic function."""
-        if self.resolver.decorators.is_generic(scope):
-            here = traced.scope.module
-            targets = dict.fromkeys(target for _, target in here.imports)
-            near = (self.resolver.project.module(target, here) for target in targets)
-            for module in (here, *near):
-                if module is not None and module is not scope.module:
-                    yield from self.resolver.decorators.implementations(scope, module)
 
     def wrappers(self, traced: TracedSite) -> list[Function]:
         """Return the functions that the project's own decorators put around a function.

@@ -50,6 +50,8 @@ class _Keys(State[int]):
         self.found: dict[ast.Call, tuple[str, list[ast.Call]]] = {}
         #: The draws made from each key, in the order of the text.
         self.drawn: dict[str, list[ast.Call]] = {}
+        #: Draws that stand in a comprehension, where no statement can split.
+        self.inside: set[ast.AST] = set()
 
     def run(self) -> Iterator[Finding]:
         """Yield a finding at each second draw."""
@@ -70,12 +72,14 @@ class _Keys(State[int]):
             said = f"was used on line {before}" if before else "was used before"
             if call in draws[:-1] and not before:
                 said = "is used again at each turn"
-            yield RULES["FNA605"].at(
+            finding = RULES["FNA605"].at(
                 place_of(module.source, call),
                 name=key,
                 what=said,
                 source=module.source.line(call.lineno),
             )
+            repair = f"Split it into as many: ... for sub in random.split({key}, n)."
+            yield finding._replace(repair=repair) if call in self.inside else finding
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Follow statements in order; say whether control can leave at the end."""
@@ -129,17 +133,22 @@ class _Keys(State[int]):
         return True
 
     def comprehension(self, node: Any) -> None:
-        """Count the draws of a comprehension, whose variables are its own."""
+        """Count the draws of a comprehension, whose variables are its own; it goes round twice."""
         targets: list[ast.expr] = [generator.target for generator in node.generators]
         own = {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
+        self.inside.update(walk(node))
         before = dict(self.env)
         for name in own:
             self.forget(name)
-        for child in children(node):
-            for part in children(child) if isinstance(child, ast.comprehension) else [child]:
-                self.draws(part)
-        for name in own:
-            self.forget(name)
+        start = node.generators[0].iter  # which is evaluated once
+        self.draws(start)
+        for _ in range(DRAWN.turns):
+            for child in children(node):
+                for part in children(child) if isinstance(child, ast.comprehension) else [child]:
+                    if part is not start:
+                        self.draws(part)
+            for name in own:
+                self.forget(name)
         self.env.update({k: n for k, n in before.items() if k not in self.env})
 
     def count(self, call: ast.Call, part: int | None = None) -> None:

@@ -6,9 +6,32 @@ import ast
 import builtins
 import re
 
+from ..known import RESULTS
 from ..nodes import children
-from .index import FUNCTIONS, Binding, Scope
+from ._words import words
+from .index import FUNCTIONS, Assigned, Binding, Scope
 
+#: Calls that make objects which can change, or are drawn from, by the name of the callee.
+MADE = RESULTS | {
+    "numpy.random.Generator": "rng",
+    **dict.fromkeys(
+        ("builtins.property", "re.compile", "numpy.dtype", "collections.namedtuple",
+         "typing.TypeVar", "builtins.hash"), "frozen"),
+    **dict.fromkeys(("builtins.globals", "builtins.locals", "builtins.vars"), "dict"),
+    "builtins.tuple": "tuple",
+    "collections.UserList": "list",
+    "collections.UserDict": "dict",
+    "weakref.WeakValueDictionary": "dict",
+    "weakref.WeakKeyDictionary": "dict",
+    "weakref.WeakSet": "set",
+}  # fmt: skip
+NDARRAYS = words(
+    """
+    array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like
+    full_like empty_like copy concatenate stack vstack hstack load loadtxt genfromtxt
+    logspace geomspace tile repeat reshape sin cos exp log sqrt diag outer
+    """
+)
 _NUMBERS = re.compile(r"(math|numpy)\.(pi|e|tau|inf|nan|euler_gamma)\Z")
 
 
@@ -40,6 +63,24 @@ def is_number(bindings: list[Binding]) -> bool:
             return False
 
 
+def met(scope: Scope, name: str) -> list[Binding]:
+    """Return what binds a name, as functions inside meet it: the last, made before any of them.
+
+    ``weights = tuple(weights)``: that it was a list before is no matter.
+    """
+    bindings = scope.names.get(name, [])
+    last = bindings[-1] if len(bindings) > 1 and scope.is_function else None
+    if not isinstance(last, Assigned) or not last.exact or name in scope.writes:
+        return bindings
+    body: list[ast.stmt] = getattr(scope.node, "body", [])
+    whole = any(isinstance(s, (ast.Assign, ast.AnnAssign)) and s.lineno == last.line for s in body)
+    later = all(
+        one.node.lineno > last.line  # type: ignore[attr-defined]
+        for one in scope.module.functions if one.parent is scope
+    )  # fmt: skip
+    return [last] if whole and later and last.line >= max(b.line for b in bindings) else bindings
+
+
 def is_final(binding: Binding) -> bool:
     """Say whether a binding is annotated as final."""
     note = getattr(binding, "annotation", None)
@@ -58,6 +99,23 @@ def is_generator(scope: Scope) -> bool:
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             stack.extend(children(node))
     return False
+
+
+def flags(scope: Scope) -> dict[str, bool]:
+    """Return the parameters of a function that are True or False by default, and stay that."""
+    assert isinstance(scope.node, FUNCTIONS)
+    args = scope.node.args
+    positional = [*args.posonlyargs, *args.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]]
+    pairs = [*zip(reversed(positional), reversed(args.defaults), strict=False)]
+    pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    return {
+        arg.arg: default.value
+        for arg, default in pairs
+        if isinstance(default, ast.Constant)
+        and isinstance(default.value, bool)
+        and len(scope.names.get(arg.arg, ())) == 1
+    }
 
 
 def stands_in_loop(scope: Scope) -> bool:

@@ -10,14 +10,23 @@ from typing import Any, cast
 
 from ..bindings import belongs, bound_before, bound_in_class
 from ..cells import rebound
-from ..known import RESULTS, effect_of
+from ..known import effect_of
+from ..literals import TEXT
 from ..rules import Print
-from ..values import ABSENT, CONTAINERS, OUTSIDE, Function, Value, join
-from ._words import words
-from .classes import assigned, attributes, instance_kind, is_enum, is_thread_local
+from ..values import ABSENT, CONTAINERS, OUTSIDE, Fields, Function, Value, join
+from . import classes
 from .decorators import Decorators
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
-from .kinds import external_kind, is_final, is_generator, is_number, stands_in_loop
+from .kinds import (
+    MADE,
+    NDARRAYS,
+    external_kind,
+    is_final,
+    is_generator,
+    is_number,
+    met,
+    stands_in_loop,
+)
 from .project import External, Target
 from .traced import Finder
 
@@ -30,30 +39,7 @@ _CAPITALS = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 _NUMBER = re.compile(r"numpy\.(?:u?int|float|complex|bool|half|single|double|longdouble)\w*\Z")
 # Objects that take any attribute, at any time.
 _OPEN = frozenset({"types.SimpleNamespace", "argparse.Namespace", "threading.local"})
-
-_METHOD = "functools.partialmethod"
-
-# Calls that make objects which can change, or are drawn from, by the name of the callee.
-_MADE = RESULTS | {
-    "numpy.random.Generator": "rng",
-    **dict.fromkeys(
-        ("builtins.property", "re.compile", "numpy.dtype", "collections.namedtuple",
-         "typing.TypeVar", "builtins.hash"), "frozen"),
-    **dict.fromkeys(("builtins.globals", "builtins.locals", "builtins.vars"), "dict"),
-    "builtins.tuple": "tuple",
-    "collections.UserList": "list",
-    "collections.UserDict": "dict",
-    "weakref.WeakValueDictionary": "dict",
-    "weakref.WeakKeyDictionary": "dict",
-    "weakref.WeakSet": "set",
-}  # fmt: skip
-_NDARRAYS = words(
-    """
-    array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like
-    full_like empty_like copy concatenate stack vstack hstack load loadtxt genfromtxt
-    logspace geomspace tile repeat reshape sin cos exp log sqrt diag outer
-    """
-)
+_METHOD, _STILL = "functools.partialmethod", ("array", "frozen")
 
 
 class StaticResolver:
@@ -69,6 +55,8 @@ class StaticResolver:
         self.finder = finder
         self.project = finder.project
         self._classes: dict[str, Scope] = {}
+        #: What makes the defaults of a class's fields.
+        self._factories: dict[str, Fields | None] = {}
         self._functions: dict[Scope, Function] = {}
         self.decorators = Decorators(self)
         self._values: dict[tuple[Scope, str], Value | None] = {}
@@ -97,6 +85,9 @@ class StaticResolver:
 
     def _lookup(self, scope: Scope, name: str) -> Value | None:
         start = scope.parent or scope
+        if name == "__class__":  # which ``super()`` asks for
+            owner = classes.around(scope)
+            return None if owner is None else self.of_target(owner, owner.name)
         if name in scope.elsewhere and scope.elsewhere[name] == "global":
             start = scope.module.scope
         while start.is_class and start.parent is not None:
@@ -159,7 +150,8 @@ class StaticResolver:
             found = self.project.class_attribute(owner, name)
             if found is not None:
                 return self._member(value, found, name, spelled)
-            return self._instance_attribute(value, owner, name, spelled)
+            made = self._instance_attribute(value, owner, name, spelled)
+            return made or self._of_library(owner, name, spelled)
         outside = value.kind in ("class", "frozen") and value.ref not in self._classes
         if outside and value.ref and effect_of(f"{value.ref}.{name}"):
             return self.of_target(External(f"{value.ref}.{name}"), spelled)  # Path(p).read_text
@@ -183,7 +175,13 @@ class StaticResolver:
                 if found is not None:
                     one = receiver.but(kind="instance")
                     return self._member(one, found, name, f"super().{name}")
-        return None
+        return self._of_library(scope, name, f"super().{name}") if scope is not None else None
+
+    def _of_library(self, owner: Scope, name: str, spelled: str) -> Value | None:
+        """Return what a class has from a library's, if that is known for its effect: of a bar."""
+        dotted = (f"{base}.{name}" for base in classes.outside(self.project, owner))
+        known = next((one for one in dotted if effect_of(one)), None)
+        return self.of_target(External(known), spelled) if known is not None else None
 
     def is_custom(self, value: Value) -> bool:
         """Say whether an object is of a class of the project, whose operators are as well."""
@@ -224,7 +222,7 @@ class StaticResolver:
     def names(self, value: Value) -> Iterable[str]:
         """Return the names of attributes of a class of the project, or of its objects."""
         owner = self._classes.get(value.ref)
-        return attributes(self.project, owner) if owner is not None else ()
+        return classes.attributes(self.project, owner) if owner is not None else ()
 
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, when its text shows it."""
@@ -304,7 +302,7 @@ class StaticResolver:
         return value.but(name=spelled) if value is not None and spelled else value
 
     def _bindings(self, scope: Scope, name: str) -> Value | None:
-        bindings = scope.names.get(name, [])
+        bindings = met(scope, name)
         if scope.is_function and scope.parent is not None and scope.parent.is_class:
             args: ast.arguments = cast("Any", scope.node).args
             if [a.arg for a in (*args.posonlyargs, *args.args)][:1] == [name]:
@@ -342,6 +340,8 @@ class StaticResolver:
                 return self._imported(dotted, scope, name)
             case Assigned(value=ast.expr() as node, exact=True):
                 return self.of(node, scope, name)
+            case Assigned(value=None, annotation=ast.Name(id="str")) if scope.is_function:
+                return Value("scalar", OUTSIDE, name=name, ref=TEXT)
             case _:
                 return None
 
@@ -366,7 +366,7 @@ class StaticResolver:
             # A field of a dataclass, which nothing but its annotation tells of.
             return Value("", OUTSIDE, name=spelled, holder="attribute", home=owner,
                          constant=value.kind != "instance")  # fmt: skip
-        if inner.kind == "scalar" and is_enum(self.project, owner):
+        if inner.kind == "scalar" and classes.is_enum(self.project, owner):
             return Value("frozen", OUTSIDE, name=spelled, holder="attribute", constant=True)
         if inner.ref == _METHOD and value.kind != "class" and inner.bound is not None:
             return inner.but(bound=inner.bound.but(bound=value))
@@ -381,19 +381,19 @@ class StaticResolver:
             kind = "property" if last & {"property", "cached_property"} else "function"
             return inner.but(kind=kind, bound=None if value.kind == "class" else value)
         # The classes of an enumeration library, say, cannot be seen through; they are no variables.
-        fixed = instance_kind(self.project, owner) != "instance"
+        fixed = classes.instance_kind(self.project, owner) != "instance"
         tree = owner.module.source.tree
-        if not fixed and inner.kind in ("scalar", "ndarray") and tree:
+        if not fixed and inner.kind in ("scalar", "ndarray", *_STILL) and tree:
             # A class below it, in another file, may set it of each object.
             below = self._classes.get(value.ref, owner)
-            fixed = bound_in_class(tree, owner.qualname, name)
-            fixed = fixed and not assigned(self.project, below, name)
+            fixed = inner.kind in _STILL or bound_in_class(tree, owner.qualname, name)
+            fixed = fixed and not classes.assigned(self.project, below, name)
         return inner.but(holder="attribute", constant=inner.constant or fixed, home=owner)
 
     def _instance_attribute(
         self, value: Value, owner: Scope, name: str, spelled: str
     ) -> Value | None:
-        bound = assigned(self.project, owner, name)
+        bound = classes.assigned(self.project, owner, name)
         if not bound or value.kind == "class":
             return None
         kinds: list[Value] = []
@@ -404,7 +404,7 @@ class StaticResolver:
         found = join(kinds)
         if found is None:
             return None
-        if found.kind == "instance" and is_thread_local(self.project, owner):
+        if found.kind == "instance" and classes.is_thread_local(self.project, owner):
             found = Value("")  # what a thread has there now is not what was bound first
         # Of a class with bases from elsewhere nobody knows whether its objects can change.
         constant = value.kind != "instance"
@@ -418,9 +418,8 @@ class StaticResolver:
         """Return an object of a class, made before any trace."""
         made = self.of_target(owner, name)
         assert made is not None
-        return Value(
-            instance_kind(self.project, owner), OUTSIDE, name=name, ref=made.ref, holder="cell"
-        )
+        kind = classes.instance_kind(self.project, owner)
+        return Value(kind, OUTSIDE, name=name, ref=made.ref, holder="cell")
 
     def class_of(self, value: Value) -> Scope | None:
         """Return the project's class that an object is of."""
@@ -445,8 +444,14 @@ class StaticResolver:
                          holder="global", constant=True, others=around,
                          keeps=self.decorators.keeps(target))  # fmt: skip
         if target.is_class:
-            self._classes[ref] = target
-            return Value("class", OUTSIDE, name=name, ref=ref, holder="global", constant=True)
+            if ref not in self._classes:
+                self._classes[ref], self._factories[ref] = target, None  # it may name itself
+                fields = enumerate(classes.factories(self.project, target))
+                made = {("made", (i, name)): self.of(e, at) for i, (name, e, at) in fields}
+                found = {key: value for key, value in made.items() if value is not None}
+                self._factories[ref] = found or None
+            return Value("class", OUTSIDE, name=name, ref=ref, holder="global", constant=True,
+                         fields=self._factories[ref])  # fmt: skip
         self.project.modules[ref] = target.module
         return Value("module", OUTSIDE, name=name, ref=ref, holder="global", constant=True)
 
@@ -468,7 +473,7 @@ class StaticResolver:
             case ast.Tuple():
                 return self._tuple(node, scope, name)
             case ast.JoinedStr():
-                return Value("scalar", OUTSIDE, name=name)
+                return Value("scalar", OUTSIDE, name=name, ref=TEXT)
             case ast.UnaryOp():
                 return self.of(node.operand, scope, name)
             case ast.BinOp():
@@ -521,8 +526,11 @@ class StaticResolver:
         if isinstance(target, Scope) and target.is_class:
             made = self.of_target(target, name)
             assert made is not None
-            return Value(instance_kind(self.project, target), OUTSIDE, name=name, ref=made.ref,
-                         fields=self._fields(target, node, scope))  # fmt: skip
+            kind, fields = (
+                classes.instance_kind(self.project, target),
+                self._fields(target, node, scope),
+            )
+            return Value(kind, OUTSIDE, name=name, ref=made.ref, fields=fields)
         if target is None and isinstance(node.func, ast.Name):
             return self._named_tuple(node, scope, name)
         if isinstance(target, Scope) and target.is_function:
@@ -538,28 +546,19 @@ class StaticResolver:
         assert isinstance(node.func, ast.Name)
         found = scope.lookup(node.func.id)
         maker = getattr(found[1][-1], "value", None) if found is not None else None
-        if not isinstance(maker, ast.Call) or found is None or len(maker.args) < 2:
+        if not isinstance(maker, ast.Call) or found is None:
             return None
         target = self.project.resolve(maker.func, found[0])
         if not isinstance(target, External) or target.name != "collections.namedtuple":
             return None
-        try:
-            listed = ast.literal_eval(maker.args[1])
-        except ValueError:
-            return None
-        names = listed.replace(",", " ").split() if isinstance(listed, str) else list(listed)
-        given = [*zip(names, node.args, strict=False)]
+        given = [*zip(classes.tuple_names(maker), node.args, strict=False)]
         given += [(k.arg, k.value) for k in node.keywords if k.arg]
         fields = {key: v for key, arg in given if (v := self.of(arg, scope)) is not None}
         return Value("frozen", OUTSIDE, name=name, fields=fields)
 
     def _fields(self, owner: Scope, node: ast.Call, scope: Scope) -> dict[Any, Value]:
         """Return what a call of a dataclass or named tuple puts into the fields."""
-        names = [
-            s.target.id
-            for s in getattr(owner.node, "body", ())
-            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-        ]
+        names = [s.target.id for s in classes.fields_of(owner) if isinstance(s.target, ast.Name)]
         given = [*zip(names, node.args, strict=False)]
         given += [(k.arg, k.value) for k in node.keywords if k.arg]
         return {name: v for name, arg in given if (v := self.of(arg, scope)) is not None}
@@ -582,11 +581,11 @@ class StaticResolver:
             return Value("scalar", OUTSIDE, name=name)
         if dotted == "typing.cast" and len(node.args) == 2:
             return self.of(node.args[1], scope, name)
-        kind = _MADE.get(dotted, "")
+        kind = MADE.get(dotted, "")
         package, _, last = dotted.rpartition(".")
         if dotted.startswith("itertools."):
             kind = "iterator"
-        elif package == "numpy" and last in _NDARRAYS:
+        elif package == "numpy" and last in NDARRAYS:
             kind = "ndarray"
         elif package in ("jax.numpy", "fnarray.numpy") or dotted.startswith(
             ("jax.random.", "fnarray.random.")

@@ -63,6 +63,12 @@ class Taint(State[int]):
         handler = _RULES.get(type(node))
         return handler(self, cast("ast.expr", node)) if handler else NONE
 
+    def each(self, node: ast.expr) -> int:
+        """Return how surely what iteration gives is traced: all that is written out, or a part."""
+        if isinstance(node, (ast.Tuple, ast.List)) and node.elts:
+            return min(map(self.of, node.elts))
+        return min(self.of(node), TREE)
+
     def name(self, node: ast.Name) -> int:
         """The strength bound to the name."""
         return self.env.get(node.id, NONE)
@@ -107,7 +113,9 @@ class Taint(State[int]):
     def call(self, node: ast.Call) -> int:
         """What a known function or method makes of traced arguments."""
         func = node.func
-        if isinstance(func, ast.Attribute) and self.of(func.value):
+        if isinstance(func, ast.Attribute) and (strength := self.of(func.value)):
+            if func.attr == "values" and not node.args and strength == TREE:
+                return TREE  # of a dictionary of arrays
             return ARRAY if func.attr in ARRAY_METHODS else NONE
         if self.is_control(func):
             return TREE  # whatever it is given, its result is computed at run time

@@ -17,6 +17,7 @@ from ..rules import RULES
 from ..ways import Domain, attempt, either, is_whole, jump, loop
 from ._words import words
 from .index import FUNCTIONS, Scope, parameters
+from .kinds import flags
 from .place import place_of
 from .project import Project
 from .proof import is_sorted_out
@@ -39,6 +40,10 @@ TRACED: Final = Domain(_on_all_ways, turns=1, skips=False)
 _DEEPEST = 4
 
 
+#: Functions that draw all that a generator gives.
+_DRAWING = frozenset(
+    f"builtins.{name}" for name in ("sum", "list", "tuple", "min", "max", "sorted")
+)
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
@@ -236,9 +241,25 @@ class Tracedness:
                 sorted_out.update(_of_tracers(node.test))
             return ended
 
-        ended = either(self.taint, TRACED, run, (node.body, node.orelse))
+        known = self.known(node.test)
+        ways = (node.body, node.orelse) if known is None else (node.body if known else node.orelse,)
+        ended = either(self.taint, TRACED, run, ways)
         self.taint.env |= dict.fromkeys(sorted_out, NONE)
         return ended
+
+    def known(self, test: ast.expr) -> bool | None:
+        """Return the truth of a flag that a compiled function has by default: given, it is traced.
+
+        ``if flag`` fails then, whatever the flag; so the other way is never gone.
+        """
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            known = self.known(test.operand)
+            return None if known is None else not known
+        site, scope = self.traced, self.taint.scope
+        bare = scope is site.scope and not site.partial and not site.bound
+        if not isinstance(test, ast.Name) or not bare or not site.transform.compiled:
+            return None
+        return None if test.id in site.fixed else flags(scope).get(test.id)
 
     def _loop(self, body: list[ast.stmt], orelse: list[ast.stmt]) -> bool:
         loop(self.taint, TRACED, lambda: self._block(body))
@@ -252,7 +273,7 @@ class Tracedness:
         self.expression(node.iter)
         for rule in self.watchers.loops:
             rule(self, node.iter, node.body, node)
-        self._bind(node.target, min(self.taint.of(node.iter), TREE))
+        self._bind(node.target, self.taint.each(node.iter))
         return self._loop(node.body, node.orelse)
 
     def _with_(self, node: ast.With | ast.AsyncWith) -> None:
@@ -350,15 +371,15 @@ class Tracedness:
             inner = self.roots.get(node)
             self.enter(scope, inner if inner and inner.transform.abstract else None)
 
-    def _comprehension(self, node: _Comprehension, asked: str = "") -> None:
+    def _comprehension(self, node: _Comprehension, asked: str = "", *, drawn: bool = False) -> None:
         outer = dict(self.taint.env)
         for generator in node.generators:
             self.expression(generator.iter)
-            self._bind(generator.target, min(self.taint.of(generator.iter), TREE))
+            self._bind(generator.target, self.taint.each(generator.iter))
             for test in generator.ifs:
                 self.decide(test, "if")
         parts = [getattr(node, n) for n in ("elt", "key", "value") if hasattr(node, n)]
-        if not isinstance(node, ast.GeneratorExp):
+        if drawn or not isinstance(node, ast.GeneratorExp):
             for rule in self.watchers.loops:
                 rule(self, node.generators[0].iter, parts, node)
         for part in parts:
@@ -374,8 +395,14 @@ class Tracedness:
 
     def _call(self, node: ast.Call) -> None:
         if not self.asks_each(node):
+            drawn = node.args and isinstance(node.args[0], ast.GeneratorExp)
+            drawn = drawn and self.taint.callee(node.func) in _DRAWING
             for child in children(node):
-                self.expression(child)
+                if drawn and child is node.args[0]:
+                    self._comprehension(node.args[0], drawn=True)  # type: ignore[arg-type]
+                    self.ask(child)
+                else:
+                    self.expression(child)
         strengths = [self.taint.of(arg) for arg in node.args]
         if not any(strengths):
             return

@@ -67,7 +67,7 @@ class LintRule:
             cls.code,
             cls.name,
             cls.message.format_map(words),
-            cls.repairs.get(name, cls.repair).format_map(words),
+            (cls.repairs.get(name) or cls.repairs.get(what) or cls.repair).format_map(words),
             place.file,
             place.line,
             place.column,

@@ -16,6 +16,10 @@ class Random(LintRule):
         random secrets numpy.random os.urandom os.getrandom uuid.uuid1 uuid.uuid4 uuid.getnode
         tempfile.mktemp
     """
+    repairs = dict.fromkeys(
+        ["uuid.uuid1", "uuid.uuid4", "uuid.getnode", "os.urandom", "os.getrandom"],
+        "Draw it outside, and pass it as an argument.",
+    )
     spares = """
         random.Random numpy.random.default_rng numpy.random.RandomState numpy.random.Generator
         numpy.random.SeedSequence numpy.random.PCG64 numpy.random.Philox numpy.random.MT19937
@@ -249,6 +253,7 @@ class StandardStream(LintRule):
     name = "standard-stream"
     message = "{name} is used once, at trace time"
     repair = "Use fnarray.debug.print, which prints when the compiled program runs."
+    repairs = dict.fromkeys(["sys.stdin"], "Read it before the call, and pass what was read.")
     watches = "sys.stdout sys.stderr sys.stdin sys.__stdout__ sys.__stderr__"
     on_sight = True
     why = """
@@ -274,6 +279,28 @@ def step(x):
 """
 
 
+#: Which functions are running: those of the trace, not those of the call.
+_STACK = """
+    inspect.stack inspect.trace inspect.currentframe inspect.getouterframes sys._getframe
+    sys._getframemodulename sys._current_frames traceback.extract_stack traceback.format_stack
+    traceback.walk_stack
+"""
+
+
+#: What to do about those that are not read, or not to be passed.
+_OF_SETTINGS = {
+    **dict.fromkeys(
+        ("fnarray.config.update", "jax.config.update"),
+        "Set it before, or for a block by the setting's own name: with fnarray.enable_x64(): ...",
+    ),
+    **dict.fromkeys(
+        ("locale.setlocale", "decimal.setcontext", "os.putenv", "os.unsetenv"),
+        "Set it outside, before the call.",
+    ),
+    **dict.fromkeys(_STACK.split(), "Pass what it tells of the caller as an argument."),
+}
+
+
 class Environment(LintRule):
     """The process's environment is read or changed."""
 
@@ -296,11 +323,8 @@ class Environment(LintRule):
         os.getppid os.getuid os.getlogin os.getloadavg os.get_terminal_size os.sched_getaffinity
         calendar.firstweekday calendar.weekheader calendar.monthcalendar calendar.month
         calendar.calendar psutil
-    """
-    repairs = dict.fromkeys(
-        ("fnarray.config.update", "jax.config.update"),
-        "Set it before, or for a block by the setting's own name: with fnarray.enable_x64(): ...",
-    )
+    """ + _STACK  # fmt: skip
+    repairs = _OF_SETTINGS
     on_sight = True
     why = """
 The environment may change, and differs between processes that share the cache on disk.

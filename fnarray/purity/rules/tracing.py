@@ -32,6 +32,16 @@ def relu(x):
 """
 
 
+#: What to do where a number is asked for otherwise than by ``float`` and its like.
+_OF_NUMBERS = {
+    "range()": "Make the argument static, or use lax.fori_loop.",
+    "an index": "Index an array: jnp.asarray([...])[{name}].",
+    "a number's format": "Leave the format out, or use fnarray.debug.print.",
+    ".item()": "Keep the array, which computes as its number does; or ask the result.",
+    ".tolist()": "Keep it an array; or make the list of the returned value.",
+}
+
+
 class TracedConversion(LintRule):
     """``float``, ``int``, ``bool``, ``.item()`` of a traced value."""
 
@@ -39,6 +49,7 @@ class TracedConversion(LintRule):
     name = "traced-conversion"
     message = "{what} asks for the number of {name!r}, which has none while tracing"
     repair = "Keep it an array: x.astype(...); or convert outside, from the returned value."
+    repairs = _OF_NUMBERS
     why = "A traced value has a shape and a dtype, no number."
     bad = """
 import fnarray
@@ -113,7 +124,7 @@ class KeyReuse(LintRule):
     code = "FNA605"
     name = "key-reuse"
     message = "the key {name!r} {what}, so the draws are not independent"
-    repair = "Split it: key, sub = random.split(key)."
+    repair = "Split it: {name}, sub = random.split({name})."
     why = "The same key gives the same numbers; two draws from it are copies of each other."
     bad = """
 from fnarray import random

@@ -252,7 +252,7 @@ def o_hash(x):
 
 @jit
 def o_setter(x):
-    cell.latest = x  # ! o_setter
+    cell.latest = x
     return x
 
 

@@ -1,15 +1,22 @@
 """Effects through views of arrays, metaclasses, hooks of classes, elements that are compared."""
 
+import dataclasses
+import functools
 import gc
+import inspect
 import os
 import pathlib
+import struct
+import sys
 import threading
+import time
 
 import numpy as np
 
 from fnarray import jit
 
 log = []
+buffer = bytearray(8)
 out = np.zeros(2)
 letters = iter("ab")
 
@@ -174,3 +181,97 @@ def t_hash_of_texts(x):
 @jit
 def t_default_of_next(x):
     return x * next(iter([]), log)[0]  # !
+
+
+@dataclasses.dataclass
+class Timed:
+    since: float = dataclasses.field(default_factory=time.time)
+
+
+@dataclasses.dataclass
+class Counted(Timed):
+    number: int = dataclasses.field(default_factory=lambda: log.append(1) or 0)  # ! t_factory
+
+
+@jit
+def t_factory_known(x):
+    return x * Timed().since  # !
+
+
+@jit
+def t_factory(x):
+    return x * Counted(1.0).number
+
+
+class Closing:
+    def __del__(self):
+        log.append(1)  # ! t_del
+
+
+@jit
+def t_del(x):
+    Closing()
+    return x
+
+
+@functools.lru_cache
+def remembered(n):
+    return n
+
+
+@jit
+def t_cache_clear(x):
+    remembered.cache_clear()  # !
+    return x * remembered(2)
+
+
+@jit
+def t_stack(x):
+    return x * len(inspect.stack())  # !
+
+
+@jit
+def t_caller(x):
+    return x * sys._getframe(1).f_lineno  # !
+
+
+@jit
+def t_default_iterator(x, numbers=iter((1.0, 2.0))):
+    return x * next(numbers)  # !
+
+
+@jit
+def t_pack(x):
+    struct.pack_into("d", buffer, 0, 1.0)  # !
+    return x
+
+
+class Guarded:
+    def __init__(self):
+        self.held = 0.0
+
+    @property
+    def value(self):
+        return 1.0
+
+    @value.setter
+    def value(self, new):
+        self.held = new  # ! t_setter
+
+    @property
+    def quiet(self):
+        return 1.0
+
+    @quiet.setter
+    def quiet(self, new):
+        pass
+
+
+guarded = Guarded()
+
+
+@jit
+def t_setter(x):
+    guarded.value = 2.0
+    guarded.quiet = 3.0
+    return x

@@ -628,3 +628,57 @@ def make_closure_of_closures():
         return middle
 
     return outer(2.0)(3.0)
+
+
+def make_named_helper():
+    def deprecated(fun):
+        @functools.wraps(fun)
+        def inner(*args):
+            message = f"{fun.__module__}.{fun.__qualname__} and {len.__name__} and {np.sin.__name__}"
+            return fun(*args) * (2.0 if fun.__doc__ else len(message) / len(message))
+
+        return inner
+
+    @deprecated
+    def old(x):
+        return x + 1
+
+    return old
+
+
+class Shared:
+    weights = jnp.ones(3)
+    boundary = Boundary.FIXED
+
+    def __call__(self, x):
+        return self.boundary.pad(x) @ self.weights
+
+
+class Below(Shared):
+    pass
+
+
+shared = Shared()
+
+
+@jit
+def w_array_of_class(x):
+    return x @ Shared.weights
+
+
+@jit
+def w_array_of_class_by_object(x):
+    return shared(x) + Below()(x)
+
+
+def make_quadrature(n=4):
+    weights = [1]
+    for i in range(1, n):
+        weights.append(4 if i % 2 else 2)
+    weights.append(1)
+    weights = tuple(weights)
+
+    def integrate(x):
+        return sum(w * jnp.sin(i * x / n) for i, w in enumerate(weights)) / (3 * n)
+
+    return integrate
