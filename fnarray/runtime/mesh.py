@@ -320,6 +320,9 @@ class Mesh(Grid):
     def __hash__(self) -> int:
         return self._hash
 
+    def __str__(self) -> str:
+        return "Mesh()" if self.empty else super().__str__()
+
     def __repr__(self) -> str:
         if self.empty:
             return "Mesh(axis_sizes=(), axis_names=())"

@@ -106,6 +106,7 @@ def test_arrays_of_parts(mesh):
         asked.append(index)
         return X[index]
 
+    assert str(get_mesh()) == "Mesh()"
     made = fnarray.make_array_from_callback((4, 2), rows, part)
     assert made.sharding == rows
     assert len(asked) == 2
@@ -113,6 +114,10 @@ def test_arrays_of_parts(mesh):
     parts = [s.data for s in made.addressable_shards]
     again = fnarray.make_array_from_single_device_arrays((4, 2), rows, parts[::-1])
     np.testing.assert_array_equal(again, X)
+    whole = NamedSharding(mesh, P())
+    unlike = [fnarray.device_put(np.float32([k]), d) for k, d in enumerate(devices()[:2])]
+    first = fnarray.make_array_from_single_device_arrays((1,), whole, unlike)
+    np.testing.assert_array_equal(first, [0.0])  # of copies that differ, the first device's
     local = fnarray.make_array_from_process_local_data(rows, X, (4, 2))
     assert local.sharding == rows
     assert make_single_device_sharding(devices()[0]).device_set == {devices()[0]}
