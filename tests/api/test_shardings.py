@@ -97,6 +97,23 @@ def test_nothing_is_no_result(mesh):
     np.testing.assert_allclose(rest["b"], X.sum(), rtol=1e-6)
 
 
+def test_what_a_mesh_says_of_its_devices(mesh):
+    """A mesh without devices says the kind of those it had, and equals one without."""
+    kind = "device_kind=cpu, num_cores=None, platform=cpu"
+    bare, types = AbstractMesh((2,), ("rows",)), "axis_types=(Auto,)"
+    assert str(mesh.abstract_mesh) == f"AbstractMesh('rows': 2, {types}, {kind})"
+    assert repr(mesh.abstract_mesh.update(axis_names=("x",))) == (
+        f"AbstractMesh('x': 2, {types}, {kind})"
+    )
+    assert repr(mesh.abstract_mesh.abstract_device) == f"AbstractDevice({kind})"
+    assert repr(bare) == f"AbstractMesh('rows': 2, {types})"
+    assert mesh.abstract_mesh == bare
+    assert hash(mesh.abstract_mesh) == hash(bare)
+    assert pickle.loads(pickle.dumps(mesh.abstract_mesh)).abstract_device.platform == "cpu"
+    with set_mesh(mesh):
+        assert kind in repr(get_abstract_mesh())
+
+
 def test_arrays_of_parts(mesh):
     """A callback, the devices' arrays, or this process make an array."""
     rows = NamedSharding(mesh, P("rows"))
