@@ -463,7 +463,8 @@ def make_array_from_single_device_arrays(
         )
     if others_of_sums(sharding):
         return put(asarray(_summed_parts(shape, sharding, by_device, dtype)), sharding)
-    found = {_bounds(index): by_device[device] for device, index in where.items()}
+    # Of parts that are to be copies of one another the first device's counts, as in JAX.
+    found = {_bounds(index): by_device[device] for device, index in reversed(where.items())}
     return make_array_from_callback(shape, sharding, lambda index: found[_bounds(index)], dtype)
 
 

@@ -144,11 +144,11 @@ class Grid:
 class AbstractDevice:
     """A kind of device, of which there need be none here."""
 
-    def __init__(self, device_kind: str, num_cores: int | None = None):
-        self.device_kind, self.num_cores = device_kind, num_cores
+    def __init__(self, device_kind: str, num_cores: int | None = None, platform: str = "cpu"):
+        self.device_kind, self.num_cores, self.platform = device_kind, num_cores, platform
 
     def _key(self) -> Any:
-        return self.device_kind, self.num_cores
+        return self.device_kind, self.num_cores, self.platform
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractDevice) and self._key() == other._key()
@@ -156,8 +156,14 @@ class AbstractDevice:
     def __hash__(self) -> int:
         return hash(self._key())
 
+    def words(self) -> str:
+        """Return what is known of it, as a mesh says it."""
+        return (
+            f"device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform}"
+        )
+
     def __repr__(self) -> str:
-        return f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores})"
+        return f"AbstractDevice({self.words()})"
 
 
 class AbstractMesh(Grid):
@@ -202,13 +208,18 @@ class AbstractMesh(Grid):
         return self
 
     def update(
-        self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
+        self,
+        axis_sizes: Any = None,
+        axis_names: Any = None,
+        axis_types: Any = None,
+        **abstract_device: Any,
     ) -> AbstractMesh:
         """Return the mesh with some of its parts replaced."""
         return AbstractMesh(
             self._sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
+            **{"abstract_device": self.abstract_device, **abstract_device},
         )
 
     def update_axis_types(self, name_to_type: dict[Hashable, AxisType]) -> AbstractMesh:
@@ -216,7 +227,15 @@ class AbstractMesh(Grid):
         return self.update(axis_types=self.types_changed(name_to_type))
 
     def _key(self) -> Any:
+        # Without the kind of device: types know axes alone.
         return self._sizes, self.axis_names, self.axis_types
+
+    def __str__(self) -> str:
+        if self.abstract_device is None:
+            return super().__str__()
+        return f"{super().__str__()[:-1]}, {self.abstract_device.words()})"
+
+    __repr__ = __str__
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractMesh) and self._key() == other._key()
@@ -294,7 +313,11 @@ class Mesh(Grid):
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """The same axes, without devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        if self.empty:
+            return AbstractMesh((), ())
+        first: Any = self.devices.flat[0]
+        kind = AbstractDevice(first.device_kind, None, first.platform)
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=kind)
 
     def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
         """Return the mesh with some of its parts replaced."""
@@ -319,6 +342,9 @@ class Mesh(Grid):
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __str__(self) -> str:
+        return "Mesh()" if self.empty else super().__str__()
 
     def __repr__(self) -> str:
         if self.empty:

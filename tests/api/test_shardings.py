@@ -97,6 +97,23 @@ def test_nothing_is_no_result(mesh):
     np.testing.assert_allclose(rest["b"], X.sum(), rtol=1e-6)
 
 
+def test_what_a_mesh_says_of_its_devices(mesh):
+    """A mesh without devices says the kind of those it had, and equals one without."""
+    kind = "device_kind=cpu, num_cores=None, platform=cpu"
+    bare, types = AbstractMesh((2,), ("rows",)), "axis_types=(Auto,)"
+    assert str(mesh.abstract_mesh) == f"AbstractMesh('rows': 2, {types}, {kind})"
+    assert repr(mesh.abstract_mesh.update(axis_names=("x",))) == (
+        f"AbstractMesh('x': 2, {types}, {kind})"
+    )
+    assert repr(mesh.abstract_mesh.abstract_device) == f"AbstractDevice({kind})"
+    assert repr(bare) == f"AbstractMesh('rows': 2, {types})"
+    assert mesh.abstract_mesh == bare
+    assert hash(mesh.abstract_mesh) == hash(bare)
+    assert pickle.loads(pickle.dumps(mesh.abstract_mesh)).abstract_device.platform == "cpu"
+    with set_mesh(mesh):
+        assert kind in repr(get_abstract_mesh())
+
+
 def test_arrays_of_parts(mesh):
     """A callback, the devices' arrays, or this process make an array."""
     rows = NamedSharding(mesh, P("rows"))
@@ -106,6 +123,7 @@ def test_arrays_of_parts(mesh):
         asked.append(index)
         return X[index]
 
+    assert str(get_mesh()) == "Mesh()"
     made = fnarray.make_array_from_callback((4, 2), rows, part)
     assert made.sharding == rows
     assert len(asked) == 2
@@ -113,6 +131,10 @@ def test_arrays_of_parts(mesh):
     parts = [s.data for s in made.addressable_shards]
     again = fnarray.make_array_from_single_device_arrays((4, 2), rows, parts[::-1])
     np.testing.assert_array_equal(again, X)
+    whole = NamedSharding(mesh, P())
+    unlike = [fnarray.device_put(np.float32([k]), d) for k, d in enumerate(devices()[:2])]
+    first = fnarray.make_array_from_single_device_arrays((1,), whole, unlike)
+    np.testing.assert_array_equal(first, [0.0])  # of copies that differ, the first device's
     local = fnarray.make_array_from_process_local_data(rows, X, (4, 2))
     assert local.sharding == rows
     assert make_single_device_sharding(devices()[0]).device_set == {devices()[0]}

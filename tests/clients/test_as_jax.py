@@ -184,6 +184,15 @@ def test_private_modules(tmp_path):
             "assert isinstance(UNSPECIFIED, UnspecifiedValue) and JaxprEqnContext(None, True); "
             "assert jax.jit(jnp.sin, in_shardings=UNSPECIFIED)(0.0) == 0"
         ),
+        (  # every operation is one, as folx asks; a class below knows its own
+            "from jax.extend.core import CallPrimitive, Primitive; "
+            "from jax.interpreters import mlir; "
+            "own, (e,) = Primitive('own'), jax.make_jaxpr(jnp.sin)(1.0).eqns; "
+            "assert isinstance(e.primitive, Primitive) and isinstance(own, Primitive); "
+            "assert not isinstance(e.primitive, CallPrimitive) and not isinstance(3, Primitive); "
+            "assert isinstance(CallPrimitive('c'), Primitive); r = lambda ctx, x: [x]; "
+            "assert mlir.register_lowering(e.primitive, r) is r and jax.jit(jnp.sin)(0.0) == 0"
+        ),
         (
             "from jax._src.interpreters.batching import make_iota, to_elt, BatchTrace; "
             "assert make_iota(3).tolist() == [0, 1, 2] and to_elt(None, None, 5, None) == 5"

@@ -83,7 +83,7 @@ def test_reshape_takes_copy():
 def test_arrays_of_no_axes_are_sizes():
     """A concrete integer is a shape of one axis, an array that holds it too."""
     assert jnp.zeros(jnp.asarray(3)).shape == jnp.ones(np.array(3)).shape == (3,)
-    with pytest.raises(TypeError, match=r"concrete integers, got 2\.5"):
+    with pytest.raises(TypeError, match=r"concrete integers, got 2\.5\. Shapes must be 1D seq"):
         jnp.zeros(2.5)
 
 

@@ -27,10 +27,12 @@ def canonical_ints(name: str, what: str, values: Any) -> Shape:
         return tuple(map(operator.index, sizes))
     except TypeError as error:
         got = f"({', '.join(map(str, sizes))})" if type(values) in (tuple, list) else values
+        # People search for JAX's words.
+        law = "Shapes must be 1D sequences of concrete values of integer type. "
         raise ShapeError(
             f"lax.{name}: {what} must be a sequence of concrete integers, got {got}. "
-            "Take it from x.shape, or mark the argument it depends on static "
-            "(static_argnums, static_argnames)."
+            f"{law * (what == 'shape')}Take it from x.shape, or mark the argument it depends on "
+            "static (static_argnums, static_argnames)."
         ) from error
 
 
