@@ -417,3 +417,49 @@ def hidden_markov(m, n, turns):
 
     seen = numpy.random.default_rng(0).integers(0, n, turns).astype(numpy.int32)
     return run, (numbers(states, states), numbers(states, n, seed=1), seen)
+
+
+# --- rows of a few numbers -----------------------------------------------------------------------
+@program(test={"lanes": 5}, small={"lanes": 300}, large={"lanes": 20_000}, numpy=False)
+def adaptive_steps(m, lanes):
+    """Bogacki and Shampine's pair of orders 3 and 2: oscillators by steps of their own."""
+    np, loop = m.numpy, m.lax.while_loop
+    end = 3.0
+
+    def one(y, stiffness):
+        def slope(y):
+            return np.stack([y[1], stiffness * (1 - y[0] ** 2) * y[1] - y[0]])
+
+        def step(carry):
+            t, h, y = carry
+            a = slope(y)
+            b = slope(y + h / 2 * a)
+            c = slope(y + 0.75 * h * b)
+            new = y + h * (2 / 9 * a + 1 / 3 * b + 4 / 9 * c)
+            error = h * (-5 / 72 * a + 1 / 12 * b + 1 / 9 * c - 1 / 8 * slope(new))
+            norm = np.sqrt(np.mean((error / (1e-4 + 1e-3 * np.abs(y))) ** 2)) + 1e-6
+            done = np.where(norm < 1, t + h, t)
+            h = np.minimum(h * np.clip(0.9 * norm ** (-1 / 3), 0.2, 5.0), end - done + 1e-6)
+            return done, h, np.where(norm < 1, new, y)
+
+        t, _, y = loop(lambda carry: carry[0] < end, step, (0 * stiffness, 0 * stiffness + 0.01, y))
+        return t, y
+
+    return m.vmap(one), (numbers(lanes, 2), numbers(lanes, low=0.5, high=3.0, seed=1))
+
+
+@program(
+    test={"n": 9, "k": 5}, small={"n": 2000, "k": 12}, large={"n": 100_000, "k": 12}, grad=True
+)
+def rows_in_short(m, n, k):
+    """Logarithm of a sum of exponentials, variance, largest and norm of each of many short rows."""
+    np = m.numpy
+
+    def run(x):
+        top = np.max(x, 1)
+        soft = np.log(np.sum(np.exp(x - top[:, None]), 1)) + top
+        spread = np.mean((x - np.mean(x, 1)[:, None]) ** 2, 1)
+        length = np.sqrt(np.sum(x * x, 1))
+        return soft, spread, (np.exp(-length) / (length + 0.1))[:, None] * x
+
+    return run, (numbers(n, k),)

@@ -534,3 +534,21 @@ def test_complex_functions_are_work(dtype: str, size: int, shared: bool) -> None
     """One takes as long as six of real numbers, and is shared among threads as they are."""
     text = fnarray.jit(jnp.tanh).lower(fnarray.ShapeDtypeStruct((size,), dtype)).as_text("numba")
     assert ("launch(" in text) is shared
+
+
+@pytest.mark.parametrize(("row", "count"), [(2, 2), (8, 3)])
+def test_functions_of_folded_rows_run_along_the_rows(row: int, count: int) -> None:
+    """They are vectors, of turns that hold no other loop, or one that adds up two numbers alone."""
+    x = RNG.uniform(0.5, 1, (200, row)).astype(np.float32)
+
+    def scaled(x):
+        norm = jnp.sqrt(jnp.mean(x * x, -1))
+        return jnp.where((norm < 0.8)[:, None], x, 2 * x), norm**-0.2
+
+    text = code(compiled(scaled, x))
+    assert text.count("in range(n0)") == count
+    wide = x.astype(float)
+    norm = np.sqrt(np.mean(wide * wide, -1))
+    grown, power = run(scaled, x)
+    np.testing.assert_allclose(grown, np.where((norm < 0.8)[:, None], wide, 2 * wide), rtol=1e-6)
+    np.testing.assert_allclose(power, norm**-0.2, rtol=1e-5)

@@ -11,6 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+import fnarray
 from fnarray.compile.cpu.build import KernelSource
 from fnarray.compile.cpu.native import compiler, kernel, load, machine
 from fnarray.compile.cpu.native.statements import Statements
@@ -138,6 +139,46 @@ def test_nests_of_few_turns_stay_in_long_kernels(count, outer, stays, capfd):
     code = machine.assembly(own)
     assert len(re.findall("mulss", code)) <= 3 * count or not stays
     assert capfd.readouterr() == ("", "")
+
+
+#: What a row of so many elements is folded from, and how wide the vectors are that do it.
+FOLDS = {
+    "sum of 9": ("sc.radd(c, x[u(9 * i + j)])", 9, 8),
+    "sum of 12": ("sc.radd(c, x[u(12 * i + j)])", 12, 4),
+    "maximum of 16": ("sc.maximum(c, x[u(16 * i + j)])", 16, 8),
+    "rows from the last": ("sc.radd(c, (x[u(j + n - 12 * i)] * y[j]))", 12, 4),
+    "sum of 8": ("sc.radd(c, x[u(8 * i + j)])", 8, 0),
+    "sum of 17": ("sc.radd(c, x[u(17 * i + j)])", 17, 0),
+    "along columns": ("sc.radd(c, x[u(n * j + i)])", 12, 0),
+    "in order": ("(c + x[u(12 * i + j)])", 12, 0),
+    "of a function": ("sc.maximum(c, vm.exp(x[u(12 * i + j)]))", 12, 0),
+}
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_rows_longer_than_llvm_shuffles_are_vectors_of_their_own(name, capfd):
+    """LLVM folds each, where it would else gather the elements of many rows; and it can."""
+    fold, size, width = FOLDS[name]
+    text = (
+        f"def kernel(x, y, out, n):\n    for i in range(n):\n        c = f32(0.0)\n"
+        f"        for j in range({size}):\n            c = {fold}\n        out[i] = c\n"
+    )
+    with mock.patch.object(Statements, "straighten", return_value=False):
+        own = kernel.lower("k", KernelSource(text, SIGNATURE), 512)
+    assert ("vectorize.enable" in own) is (width > 0)
+    assert (f'vectorize.width", i32 {width}}}' in own) is (width > 0)
+    machine.assembly(own)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("size", [9, 12, 16])
+def test_folds_of_rows_find_what_is_no_number(size):
+    """A maximum is NumPy's to the bit, a sum to a rounding, in rows of vectors and what is left."""
+    x = np.random.default_rng(0).normal(size=(70, size)).astype(np.float32)
+    x[3, size - 1] = x[4, 0] = np.nan
+    most, total = fnarray.jit(lambda x: (x.max(1), (x * x).sum(1)))(x)
+    np.testing.assert_array_equal(most, x.max(1))
+    np.testing.assert_allclose(total, (x.astype(float) ** 2).sum(1), rtol=1e-5)
 
 
 def test_a_recurrence_of_least_values_stays_a_loop():

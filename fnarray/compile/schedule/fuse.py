@@ -146,6 +146,23 @@ class _Fusion:
             long and any(not _inside(m, k) and self._is_dear(m) for m in members)
         )
 
+    def _scatters(self, nest: Nest, group: _Group, k: int) -> bool:
+        """Whether nests that share loop ``k``, and fold short rows, compute what is dear apart.
+
+        It is one number after each row then, and a function is called for it, where a loop of its
+        own calls that for vectors. LLVM makes vectors of the turns only where rows of two or three
+        are folded and none is written.
+        """
+        members = (nest, *group.members)
+        inside = [m for m in members if _inside(m, k)]
+        rows = max((prod(_inside(m, k)) for m in inside), default=0)
+        if group.extent < self.limits.row or not 0 < rows < self.limits.row:
+            return False
+        brief = rows < self.limits.abreast and all(m.fold is not None for m in inside)
+        if brief or not self.limits.abreast:
+            return False
+        return any(not _inside(m, k) and m.fold is None and self._is_dear(m) for m in members)
+
     def _touched(self, nest: Nest, group: _Group) -> int:
         """Return how many arrays a loop touches with a nest in it.
 
@@ -181,8 +198,11 @@ class _Fusion:
         if len(item.members) >= self.limits.loop:
             return f"one loop holds {self.limits.loop} statements at most"
         over = self.over.get(nest)
-        if nest.fold is None and not item.folds and self._hinders(nest, item, k):
-            return "the loops inside of the one that it would share are short, and not the same"
+        if nest.fold is None and not item.folds:
+            if self._hinders(nest, item, k):
+                return "the loops inside of the one that it would share are short, and not the same"
+        elif self._scatters(nest, item, k):
+            return "what is dear of it and what it would share a loop with runs as vectors alone"
         for member in item.members:
             if self._serialises(nest, member, k) or self._serialises(member, nest, k):
                 return f"only one of it and {member.node.eqn.primitive} runs as vectors along it"

@@ -24,6 +24,7 @@ from .turns import (
     parted,
     parts,
     recurrent,
+    row_width,
     swaps,
     tailed,
     uses,
@@ -321,10 +322,7 @@ class Statements(Expressions):
         inside: bool,
         width: int,
     ) -> tuple[str, bool]:
-        """Return what marks the end of a loop, and whether it is to be one vector a turn.
-
-        ``inside`` where it holds one that stays a loop.
-        """
+        """Return what ends a loop (`inside`: around one that stays), and if it is one vector."""
         few = False
         if width:
             order = order_of_part(node, width)
@@ -337,6 +335,9 @@ class Statements(Expressions):
                 around = (turns for *_, turns in self._loops)
                 if size > SHORT or (not few and is_seldom(size, around, self.module)):
                     order = "loop"  # or LLVM writes out scalars: a maximum of 24 took 460 cycles
+            if order in (None, "adds") and size is not None and self._depth:
+                width = row_width(node, self.text.slots, self.module, size)
+                order = "row" if width else order
         told = order is not None and order != "adds"
         self._stay += told or size is None or size >= self.module.lanes
         # What surrounds sums of rows needs LLVM's passes (logistic regression: 16 us, 19 without).

@@ -46,6 +46,9 @@ SHORT, KNOWN, _BODY = 16, 64, 12
 #: reduction*): 5.5 s, and 0.6 as a loop.
 HEAVY = 100
 
+#: Elements of a row that LLVM shuffles vectors of rows from at most.
+SHUFFLED = 8
+
 #: Turns in all of a nest of loops that nothing is gained by writing out.
 SELDOM = 256
 
@@ -105,6 +108,28 @@ def is_seldom(size: int, around: Iterable[int | None], module: Module) -> bool:
     for count in around:
         turns *= count or SELDOM + 1
     return module.long and turns <= SELDOM
+
+
+def row_width(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> int:
+    """Return of what width the vectors are that fold a row of few elements; 0 leaves it to LLVM.
+
+    Written out, it leaves a loop over rows, whose vectors LLVM shuffles from what lies side by side
+    in rows of up to eight elements, and of more puts together number by number. Left a loop, LLVM
+    makes it one vector under a mask, which takes four times as long as numbers one by one where
+    half of it is moved by `vexpandpd` (variances of rows of 10, 12 and 14 on a Zen 4).
+    """
+    if not SHUFFLED < size <= SHORT:
+        return 0
+    turn = _Turn(loop, slots, integers=module.integers, folds=_FOLDS)
+    if not (turn.sums and turn.independent) or turn.written or turn.dear or turn.traps:
+        return 0
+    places = [x.slice for x in _elements(loop)]
+    gathers = any(
+        isinstance(x, ast.Name) and x.id in turn.assigned for p in places for x in inside(p)
+    )
+    if gathers or turn.called & module.sharing or None in (_step(p, turn.counter) for p in places):
+        return 0
+    return SHUFFLED if size % SHUFFLED <= 2 else SHUFFLED // 2
 
 
 def is_vector(loop: ast.For, slots: frozenset[str], module: Module, size: int | None) -> bool:
@@ -428,9 +453,16 @@ class _Turn:
     called : set of str
     """
 
-    def __init__(self, loop: ast.For, slots: frozenset[str], *, integers: bool):
+    def __init__(
+        self,
+        loop: ast.For,
+        slots: frozenset[str],
+        *,
+        integers: bool,
+        folds: tuple[str, ...] = _SUMS,
+    ):
         assert isinstance(loop.target, ast.Name)
-        self.counter = loop.target.id
+        self.counter, self.folds = loop.target.id, folds
         self.integers = integers
         self.dear = self.sums = self.traps = False
         self.called: set[str] = set()
@@ -455,7 +487,8 @@ class _Turn:
             if target.id not in slots:
                 return True
             self.sums = True
-            return _is_sum(statement.value, target.id) and _count(nodes, target.id) == 2
+            whole = _is_sum(statement.value, target.id, self.folds)
+            return whole and _count(nodes, target.id) == 2
         if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
             return False
         if not _count(inside(target.slice), self.counter) or target.value.id in self.written:

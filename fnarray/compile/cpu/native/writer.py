@@ -39,6 +39,7 @@ ORDERS = {
     "single": ("one",),
     "free": (),
     "few": ("vectorize.never",),
+    "row": ("vectorize.enable", "vectorize.width", "one", "unroll.disable"),
 }
 
 
@@ -161,6 +162,7 @@ class Module:
         lanes = min(width or self.lanes, self.lanes)
         hints = {
             "vectorize.width": f'"llvm.loop.vectorize.width", i32 {lanes}',
+            "vectorize.enable": '"llvm.loop.vectorize.enable", i1 true',
             "vectorize.never": '"llvm.loop.vectorize.width", i32 1',
             "one": '"llvm.loop.interleave.count", i32 1',
             "two": '"llvm.loop.interleave.count", i32 2',
