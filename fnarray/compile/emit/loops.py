@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from ..ir import Node
 from ..schedule.access import Indices
 from ..schedule.nests import Nest, counter_var, register_name
 from ..schedule.plan import Body, Scratch, Tree
-from .masks import Masked, masked
 from .sums import Sums, row
 from .values import Counters, Values
+
+if TYPE_CHECKING:
+    from .masks import Masked
 
 #: Sums of up to so many terms are added in order in each turn of a loop: rows that turn in groups
 #: (decision 0114) have other loops around them, by which LLVM orders what it may order.
@@ -92,6 +94,10 @@ class Loops:
         (nest, *others) = tree.children
         if others or not isinstance(nest, Nest) or nest.fold is None or self.sums.has(nest):
             return None
+        if self.values.stored(nest.node.ins[0]) is not None:
+            return None
+        from .masks import masked  # which programs without sums of what they compute never need
+
         place = nest.fold.index[0](*_place(nest, counters))
         within = masked(self.values, tree, nest, counters[-1], place)
         if within is not None and within.left_out is not None:
