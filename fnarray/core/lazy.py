@@ -80,6 +80,9 @@ class Surface(types.ModuleType):
 
 def load(module: str, package: str | None = None) -> Any:
     """Import a module by name, outside of any trace in progress."""
+    known = sys.modules.get(resolve_name(module, package) if package else module)
+    if known is not None and not getattr(known.__spec__, "_initializing", False):
+        return known
     with outside[-1](), importing():
         return import_module(module, package)
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 _lock = threading.Lock()
 #: How many threads are at it, and whether the collector is theirs to set going again.
 _state = [0, False]
+#: Whether somebody froze objects: to count them takes a walk over them, so that it is asked once.
+_frozen = [False]
 
 
 @contextmanager
@@ -52,7 +54,10 @@ def count_as_old() -> None:
     For what is made once and stays: inside of `uncollected`, before the collector goes through it;
     nothing happens where another thread, or whoever called, is in there as well.
     """
-    if _state == [1, True] and not gc.get_freeze_count():  # or the user's would be thawed
+    if _state != [1, True] or _frozen[0]:
+        return
+    _frozen[0] = gc.get_freeze_count() > 0
+    if not _frozen[0]:  # or the user's would be thawed
         gc.freeze()
         gc.unfreeze()  # among the oldest, whatever they were
 

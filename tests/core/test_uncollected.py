@@ -49,14 +49,29 @@ def test_a_child_collects():
     assert gc.isenabled()
 
 
-def test_what_stays_is_counted_as_old(request):
-    """What was made inside is the oldest generation's; nested, nothing is."""
+def test_what_somebody_froze_stays_so(request, monkeypatch):
+    """Nothing is counted as old then; how many they are, which takes a walk, is asked once."""
+    monkeypatch.setattr("fnarray.core.uncollected._frozen", [False])
     request.addfinalizer(gc.enable)
-    if gc.get_freeze_count():  # as the suite does: what somebody froze stays so
+    asked = []
+    count = gc.get_freeze_count
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: asked.append(1) or count())
+    gc.freeze()
+    frozen = count()
+    for _ in range(3):
         with uncollected():
             young = [[]]
             count_as_old()
             assert any(one is young for one in gc.get_objects(0))
+    assert len(asked) == 1
+    assert count() <= frozen
+
+
+def test_what_stays_is_counted_as_old(request, monkeypatch):
+    """What was made inside is the oldest generation's; nested, nothing is."""
+    monkeypatch.setattr("fnarray.core.uncollected._frozen", [False])
+    request.addfinalizer(gc.enable)
+    if gc.get_freeze_count():  # as the suite does
         gc.unfreeze()
         request.addfinalizer(gc.freeze)
     gc.collect()
