@@ -61,6 +61,12 @@ def div(a, b):
     return make((u if zero else along) * scale, (v if zero else across) * scale)
 
 
+@compiled
+def quotient(a, b):
+    """``a / b`` of real or complex numbers, by zero too, where Numba's complex ones raise."""
+    return a / b if b != 0 else a * (type(b.real)(1) / b.real)
+
+
 @straight
 def _reciprocal(z):
     """One over a number, by Smith's method."""

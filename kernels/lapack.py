@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fnarray_kernels.complexmath import make
+from fnarray_kernels.complexmath import make, quotient
 from fnarray_kernels.complexmath import sqrt as complex_root
 from fnarray_kernels.gemm import product
 from fnarray_kernels.registry import compiled, outside
@@ -356,12 +356,13 @@ def _rooted(call, root):
                 for k in range(i + 1, j):
                     total -= x[u(k * n + i)] * x[u(j * n + k)]
                 if total != 0:
-                    total /= x[u(i * n + i)] + x[u(j * n + j)]
+                    total = quotient(total, x[u(i * n + i)] + x[u(j * n + j)])
                 x[u(j * n + i)] = total
         for i in range(n * n):
             z[u(i)] = np.conj(y[u(i)])
-        product(x, z, work, n, n, n, True, False)
-        product(y, work, z, n, n, n, True, False)
+        half = work[: n * n]
+        product(x, z, half, n, n, n, True, False)
+        product(y, half, z, n, n, n, True, False)
         for i in range(n * n):
             out[u(at + i)] = z[u(i)]
         return True

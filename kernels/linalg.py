@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fnarray_kernels.complexmath import make
+from fnarray_kernels.complexmath import make, quotient
 from fnarray_kernels.registry import compiled, outside
 from fnarray_kernels.scalar import u
 
@@ -50,6 +50,7 @@ def _cholesky(a, at, x, base, n, out):
         square = x[u(row + j)].real
         if not square > 0:  # a NaN fails too
             failed = True
+            break
         pivot = np.sqrt(square)
         x[u(row + j)] = pivot
         for i in range(j + 1, n):
@@ -89,7 +90,8 @@ def _substitute(a, at, row, column, x, to, down, across, n, k, lower, conjugated
             if conjugated:
                 pivot = np.conj(pivot)
             for c in range(k):
-                x[u(to + i * down + c * across)] /= pivot
+                place = to + i * down + c * across
+                x[u(place)] = quotient(x[u(place)], pivot)
 
 
 @of_its_own
@@ -272,7 +274,7 @@ def linear_solve_complex(a, b, out, batch, n, k):
                     y[u(to + c)] -= v * right + w * left
             pivot = make(x[u(to + i)], y[u(to + i)])
             for c in range(k):
-                entry = make(x[u(to + n + c)], y[u(to + n + c)]) / pivot
+                entry = quotient(make(x[u(to + n + c)], y[u(to + n + c)]), pivot)
                 x[u(to + n + c)] = entry.real
                 y[u(to + n + c)] = entry.imag
                 out[u((s * n + i) * k + c)] = entry
@@ -505,7 +507,7 @@ def _tridiagonal(lower, diagonal, upper, x, s, d, e, f, at, n, k):
                 total -= e[u(at + i)] * x[u(row + k)]
             if step > 1:
                 total -= f[u(at + i)] * x[u(row + 2 * k)]
-            x[u(row)] = total / d[u(at + i)]
+            x[u(row)] = quotient(total, d[u(at + i)])
 
 
 @of_its_own

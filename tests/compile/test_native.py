@@ -569,3 +569,22 @@ assert made.__name__ == "fnarray_made", made.__name__
 def test_a_function_outlives_the_module_that_made_it():
     """What Python reads of a function of ours is there for as long as the collector may look."""
     subprocess.run([sys.executable, "-c", AFTER], check=True, timeout=600)
+
+
+@pytest.mark.parametrize("compiler", ["native", "numba"])
+def test_singular_complex_systems_raise_nothing(compiler):
+    """Numba's complex numbers raise where they are divided by zero; and roots have their room."""
+    config.update("compiler", compiler)
+    a, b = np.zeros((4, 4), np.complex64), np.ones((4, 2), np.complex64)
+    x, triangular, factor, root = fnarray.jit(
+        lambda a, b: (
+            fnp.linalg.solve(a, b),
+            fnarray.scipy.linalg.solve_triangular(a, b),
+            fnp.linalg.cholesky(a),
+            fnarray.scipy.linalg.sqrtm(a + 4 * fnp.eye(4)),
+        )
+    )(a, b)
+    assert not np.isfinite(x).any()
+    assert not np.isfinite(triangular).any()
+    assert np.isnan(np.asarray(factor)[np.tril_indices(4)]).all()
+    np.testing.assert_allclose(root, 2 * np.eye(4), atol=1e-6)
