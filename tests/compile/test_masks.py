@@ -157,13 +157,17 @@ def test_a_number_that_is_none_passes_a_maximum() -> None:
     np.testing.assert_array_equal(fa.jit(run)(table, bounds), [0, np.nan, 0, 0, 0])
 
 
-def test_sixty_four_bits_bound_a_range() -> None:
-    run = program(60, [("<=", False), (">", False)], "sum", False, 0, True, 0)
+@pytest.mark.parametrize("first", [0, 5, -5])
+def test_sixty_four_bits_bound_a_range(first: int) -> None:
+    """Also where places are counted from elsewhere: what is beyond the last is not cut off."""
+    run = program(60, [("<=", False), (">", False)], "sum", False, 0, True, 0, first)
     with fa.enable_x64(True):
         table = np.arange(3600).reshape(60, 60)
-        bounds = np.array([[2**63 - 1, -(2**63)], [2**63 - 1, 2**63 - 1], [40, 20], [0, 0], [5, 1]])
+        bounds = np.array(
+            [[2**63 - 1, -(2**63)], [2**63 - 1, 2**63 - 1], [62, 20], [0, -3], [5, 1]]
+        )
         signs = [("<=", False), (">", False)]
-        expected = looped(table, bounds, signs, "sum", False, 0, True, 0)
+        expected = looped(table, bounds, signs, "sum", False, 0, True, 0, first)
         np.testing.assert_array_equal(fa.jit(run)(table, bounds), expected)
 
 

@@ -233,7 +233,8 @@ class _Ends:
     def _note(self, sign: str, bound: At, place: int, dtype: np.dtype) -> None:
         number = f"i64({self.values.value(*bound)})"
         if dtype.itemsize == 8:  # one more than the largest is the smallest
-            number = f"min(max({number}, -1), {self.values.number(bounds(self.counter)[1] + 1)})"
+            least, most = place - 1, place + bounds(self.counter)[1] + 1
+            number = f"min(max({number}, {self.values.number(least)}), {self.values.number(most)})"
         more = (sign in ("<=", ">")) - place
         spelled = f"{number} {'+' if more > 0 else '-'} {abs(more)}" if more else number
         (self.high if sign in ("<", "<=") else self.low).append(spelled)
