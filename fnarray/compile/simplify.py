@@ -526,11 +526,15 @@ def body_block(graph: ClosedGraph, target: Target, keep: int = 0, around: Stack 
     input at ``keep``'s position, of the last ones, unchanged.
     """
     block = simplified(graph.jaxpr, target, around)
+    carried = block.inputs[-keep:] if keep else ()
+    if carried:
+        from .waits import waiting_last  # which programs without loops never need
+
+        block = drop_dead(waiting_last(block, carried))
     nodes = list(block.nodes)
     outputs: list[Atom] = []
     made = {v for n in nodes for v in n.outs}
     used: set[Var] = set()
-    carried = block.inputs[-keep:] if keep else ()
     for j, atom in enumerate(block.outputs):
         own = isinstance(atom, Var) and atom in made and atom not in used
         passed = j < keep and atom is carried[j]
