@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -60,7 +62,7 @@ def waiting(run, *avals):
     nodes = simplified(trace_graph(run, avals).jaxpr, CPU).nodes
     (loop,) = [n for n in nodes if isinstance(n.form, Scan)]
     (body,) = loop.bodies
-    depth = dict.fromkeys(body.inputs[-loop.form.num_carry :], 0)
+    depth: dict[Any, int] = dict.fromkeys(body.inputs[-loop.form.num_carry :], 0)
     for node in body.nodes:
         if found := [depth[a] for a in node.ins if a in depth]:
             depth[node.out] = max(found) + isinstance(node.form, Map)
