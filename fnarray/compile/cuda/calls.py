@@ -21,6 +21,7 @@ from ..emit.bodies import note_of
 from ..emit.source import KernelSource
 from ..emit.values import CODES
 from ..ir import Node
+from ..neutral import NEUTRAL
 from ..schedule.nests import register_name
 from . import windows
 from .grids import BLOCKS, GRID, LANES, WARP, Grid, grid_of
@@ -210,12 +211,13 @@ def _sort(calls: Calls, function: str) -> None:
 
 # --- running sums -------------------------------------------------------------------------------
 
-_NEUTRAL: Final[dict[str, Callable[[np.dtype], Any]]] = {
-    "cumsum": lambda d: 0,
-    "cumprod": lambda d: 1,
-    "cummax": lambda d: np.iinfo(d).min if d.kind in "iu" else -np.inf,
-    "cummin": lambda d: np.iinfo(d).max if d.kind in "iu" else np.inf,
-    "cumlogsumexp": lambda d: -np.inf,
+#: The words by which running folds combine; the sum of no exponentials is the least of maxima.
+_WORDS: Final = {
+    "cumsum": "sc.radd",
+    "cumprod": "sc.rmul",
+    "cummax": "sc.maximum",
+    "cummin": "sc.minimum",
+    "cumlogsumexp": "sc.maximum",
 }
 _LINEAR: Final = "linear_recurrence"
 
@@ -244,7 +246,7 @@ def _cumulative(calls: Calls, function: str) -> None:
         calls.call("passes.scan_linear", grid, *ins, *parts, out, *sizes)
         return
     kind = "_complex" if dtype.kind == "c" else _family(out.aval.dtype)
-    neutral = dtype.type(_NEUTRAL[function](dtype))
+    neutral = dtype.type(NEUTRAL[_WORDS[function]](dtype))
     parts = calls.part(dtype, lines * per)
     calls.call(f"passes.fold_{function}{kind}", grid, *ins, parts, *sizes, neutral)
     calls.call(f"passes.scan_{function}{kind}", grid, *ins, parts, out, *sizes, neutral)

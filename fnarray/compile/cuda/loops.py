@@ -25,10 +25,11 @@ from ...core.symbolic import Ix, LoopVar, variable
 from ..emit.loops import Loops, accumulator_dtypes, lays, replaced, split
 from ..emit.values import CODES, Counters
 from ..ir import Node
+from ..neutral import NEUTRAL, word_of
 from ..schedule.nests import Nest
 from ..schedule.plan import Body, Scratch, Tree
 from .columns import Columns, are_tall
-from .folds import NEUTRAL, SHARING, WORDS, shareable, word_of
+from .folds import SHARING, WORDS, shareable
 from .grids import ALONE, BLOCKS, GRID, LANES, MOST, ONE, PLAIN, SHORT, WARP, Grid, grid_of
 from .held import Held
 from .squares import Squares

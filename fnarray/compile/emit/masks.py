@@ -16,22 +16,12 @@ from ...core.frozen import frozen
 from ...core.graph import Atom, Literal
 from ...core.symbolic import bounds, leaves
 from ..ir import Node
+from ..neutral import IDEMPOTENT, NEUTRAL, word_of
 from ..schedule.access import Indices, broadcast_index
 from ..schedule.nests import Nest, jumps
 from ..schedule.plan import Tree
 from .values import Values
 
-#: Folds by which a term counts once, however often it is taken.
-IDEMPOTENT: Final = frozenset(
-    f"{word}({{a0}}, {{x0}})" for word in ("sc.maximum", "sc.minimum", "sc.and_", "sc.or_")
-)
-#: The terms that change nothing, of others.
-NEUTRAL: Final = {
-    "sc.radd({a0}, {x0})": 0,
-    "sc.add({a0}, {x0})": 0,
-    "sc.mul({a0}, {x0})": 1,
-    "sc.rmul({a0}, {x0})": 1,
-}
 #: Comparisons, each with its negation and with what it is with its operands exchanged.
 COMPARED: Final = {
     "({0} < {1})": ("<", ">=", ">"),
@@ -111,23 +101,17 @@ def masked(values: Values, tree: Tree, nest: Any, counter: Any, at: Indices) -> 
     )
 
 
-def _combine(fold: Reduce) -> str:
-    """Return how a fold combines two numbers."""
-    (text,) = fold.combine if isinstance(fold.combine, tuple) else ("",)
-    return text
-
-
 def _once(fold: Reduce) -> bool:
     """Whether a term counts once, however often it is taken."""
-    return _combine(fold) in IDEMPOTENT
+    return word_of(fold) in IDEMPOTENT
 
 
 def _is_neutral(fold: Reduce, number: Literal) -> bool:
     """Whether to fold a number changes nothing."""
-    (start,) = fold.inits
-    if _once(fold):
-        return not isinstance(start, Operand) and start == number.val
-    return _combine(fold) in NEUTRAL and number.val == NEUTRAL[_combine(fold)]
+    (start,), word = fold.inits, word_of(fold)
+    if word in IDEMPOTENT and not isinstance(start, Operand) and start == number.val:
+        return True
+    return word is not None and number.val == NEUTRAL[word](number.aval.dtype)
 
 
 def _folds_one(tree: Tree, nest: Any) -> bool:
