@@ -7,6 +7,7 @@ import pytest
 
 import fnarray
 import fnarray.numpy as fnp
+from fnarray import lax
 from fnarray.compile.cpu.build import KernelSource
 from fnarray.compile.cpu.native import kernel
 from fnarray.compile.cpu.native.reader import read_kernel
@@ -78,6 +79,70 @@ def test_what_others_read_is_no_rank(fold):
     """It is kept as a number."""
     text = f"def kernel(x, w0, n):\n    c = 0.0\n{fold}    x[1] = w0[1]\n"
     assert not read_kernel(text, {}).ranks
+
+
+#: What a variable will be has a name of its own: of both functions, in either place.
+RUNNING = """
+def kernel(x, least, most, last, n):
+    c0 = x[0]
+    c1 = x[0]
+    for s0 in range(n):
+        t0 = x[s0]
+        t1 = sc.maximum(t0, c0)
+        t2 = sc.minimum(c1, t1 * t0)
+        least[s0] = c1 - t2
+        most[s0] = t1
+        c0 = t1
+        c1 = t2
+    last[0] = c0
+    last[1] = c1
+"""
+
+
+@pytest.mark.parametrize(("code", "dtype"), [("f32", np.float32), ("f64", np.float64)])
+def test_running_choices_are_ranks(code, dtype):
+    assert read_kernel(RUNNING, {}).ranks == dict.fromkeys(("c0", "t1"), "maximum") | dict.fromkeys(
+        ("c1", "t2"), "minimum"
+    )
+    src = KernelSource(RUNNING, (*[f"{code}[1]"] * 4, "i64"))
+    lowered = kernel.lower("k", src, 512)
+    assert "llvm.smin.i" + code[1:] in lowered
+    assert "llvm.m" not in lowered
+    report = Report()
+    for x in awkward(dtype):
+        out = [np.zeros(24, dtype), np.zeros(24, dtype), np.zeros(2, dtype)]
+        both(report, src)(x, *out, 24)
+    assert not report.fallbacks
+    assert not report.differences, report.differences[0]
+
+
+#: The other number is made of the variable; the variable takes another name's value; there are two
+#: of it; what it will be is a variable itself.
+WAITING = (
+    "        t0 = c + x[i]\n        t = sc.maximum(c, t0)\n        c = t\n",
+    "        t = sc.maximum(c, x[i])\n        c = x[i]\n",
+    "        t = sc.maximum(c, c)\n        c = t\n",
+    "        t = sc.maximum(c, x[i])\n        c = t\n    x[2] = t\n",
+    "        t = sc.maximum(c, x[i])\n        c = t\n        c = sc.minimum(c, w0[i])\n",
+)
+
+
+@pytest.mark.parametrize("turn", WAITING)
+def test_what_waits_for_the_number_is_no_rank(turn):
+    text = f"def kernel(x, w0, n):\n    c = 0.0\n    for i in range(n):\n{turn}    x[1] = c\n"
+    assert not read_kernel(text, {}).ranks
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_running_extremes_are_those_of_numpy(dtype, reverse):
+    with fnarray.enable_x64(True):
+        for x in (*awkward(np.dtype(dtype)), awkward(np.dtype(dtype)).T.copy()):
+            for mine, theirs in ((lax.cummax, np.maximum), (lax.cummin, np.minimum)):
+                got = np.asarray(mine(x, axis=0, reverse=reverse))
+                turned = x[::-1] if reverse else x
+                expected = theirs.accumulate(turned)
+                np.testing.assert_array_equal(got, expected[::-1] if reverse else expected)
 
 
 def test_programs_of_maxima():

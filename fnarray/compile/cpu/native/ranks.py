@@ -5,6 +5,9 @@ took 460 cycles. Of integers it is one instruction and one cycle, and LLVM finds
 what a loop folds by a maximum or minimum is kept as an integer, its *rank*: its bits, all others
 of which are turned around where the sign is set. NaN is first made the largest or the least of all;
 zeros keep their order.
+
+So is what is folded from turn to turn and read in each, a running maximum: a turn waits for one
+integer, and the numbers are made beside that (100,000 of them 404 us, and 144).
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from .reader import folding
+from .reader import choice, folding
 from .types import F32, F64, LLVM, Array, DType, Scalar
 
 #: The function that is written, whose file imports this one where it is needed.
@@ -30,9 +33,9 @@ _RANKS: Final = {F32: np.dtype(np.int32), F64: np.dtype(np.int64)}
 
 def folded(to: Expressions, node: ast.Assign) -> bool:
     """Write a fold into a rank; return False if it is none."""
-    name, word = folding(node) or ("", "")
+    name, word = folding(node, to.text.globals) or ("", "")
     if name not in to.ranks:
-        return False
+        return _ran(to, node)
     (target,), call = node.targets, cast(ast.Call, node.value)
     array = to.expression(target.value) if isinstance(target, ast.Subscript) else None
     dtype = cast(Array, array or to.slots[name][0]).dtype
@@ -48,10 +51,42 @@ def folded(to: Expressions, node: ast.Assign) -> bool:
     else:
         address, access = to.slots[name][1][0], ""
     old = to.new(f"load {kind}, ptr {address}{access}")
-    function = f"llvm.{_FOLDS[word][0]}.{kind}"
-    both = to.external(function, kind, [f"{kind} {old}", f"{kind} {new.ir}"])
-    to.lines.append(f"store {kind} {both}, ptr {address}{access}")
+    to.lines.append(f"store {kind} {_either(to, old, new, word)}, ptr {address}{access}")
     return True
+
+
+def _ran(to: Expressions, node: ast.Assign) -> bool:
+    """Write what a variable that is a rank will be; return False if it is something else.
+
+    The number is made of the rank, which is what the variable takes later (`held`): no turn waits
+    for the number.
+    """
+    (target,) = node.targets
+    word = to.ranks.get(target.id) if isinstance(target, ast.Name) else None
+    if word is None or choice(node.value, to.text.globals) != word:
+        return False
+    args = cast(ast.Call, node.value).args
+    own = next((x for x in args if isinstance(x, ast.Name) and to.ranks.get(x.id) == word), None)
+    held = to.slots.get(own.id) if own is not None else None
+    if held is None or held[0].dtype not in _RANKS:
+        return False
+    (other,) = (x for x in args if x is not own)
+    dtype = held[0].dtype
+    x = to.scalar(other)
+    if x.dtype != dtype:
+        return False
+    old = to.new(f"load {LLVM[_RANKS[dtype]]}, ptr {held[1][0]}")
+    rank = _either(to, old, _rank_of(to, x, word), word)
+    number = _number_of(to, rank, dtype)
+    to.known_ranks[number.ir] = rank
+    to.env[cast(ast.Name, target).id] = number
+    return True
+
+
+def _either(to: Writer, old: str, new: Scalar, word: str) -> str:
+    kind = LLVM[new.dtype]
+    operands = [f"{kind} {old}", f"{kind} {new.ir}"]
+    return to.external(f"llvm.{_FOLDS[word][0]}.{kind}", kind, operands)
 
 
 def held(to: Writer, name: str, value: Scalar) -> Scalar:
@@ -74,6 +109,8 @@ def recalled(to: Writer, dtype: DType, place: str) -> Scalar:
 
 
 def _rank_of(to: Writer, x: Scalar, word: str) -> Scalar:
+    if (known := to.known_ranks.get(x.ir)) is not None:
+        return Scalar(_RANKS[x.dtype], known)
     real, kind = LLVM[x.dtype], LLVM[_RANKS[x.dtype]]
     bits = to.new(f"bitcast {real} {x.ir} to {kind}")
     none = to.new(f"fcmp uno {real} {x.ir}, 0.0")

@@ -26,6 +26,8 @@ _LOOPS: Final = frozenset((ast.For, ast.While))
 _SUITES: Final = _LOOPS | {ast.If}
 #: Arrays that only the kernel sees, as emission names them.
 _OWN: Final = re.compile(r"w\d+")
+#: The module whose functions choose a number, NaN before all others.
+_SCALARS: Final = "fnarray_kernels.scalar"
 #: What holds no expression or statement.
 _BARE = frozenset(
     (
@@ -132,7 +134,8 @@ class Text:
     globals : mapping
         What the other names stand for.
     ranks : mapping
-        Variables and arrays that a loop folds into by ``"maximum"`` or ``"minimum"``, which it is.
+        Variables and arrays that a loop folds into by ``"maximum"`` or ``"minimum"``, which it is;
+        and names of what such a variable will be.
     """
 
     name: str
@@ -196,7 +199,7 @@ def _read(function: ast.FunctionDef, names: Mapping[str, Any]) -> Text:
     rest = args.vararg.arg if args.vararg else None
     slots = _slots(function.body, {*params, rest} if rest else set(params))
     aliased = _aliased(function) - slots
-    ranks = _ranked(function.body, slots)
+    ranks = _ranked(function.body, slots, names)
     return Text(function.name, params, rest, function.body, slots, aliased, names, ranks)
 
 
@@ -239,15 +242,24 @@ def _aliased(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(x.id for x in values if isinstance(x, ast.Name))
 
 
-def _ranked(body: list[ast.stmt], slots: frozenset[str]) -> dict[str, str]:
+def _ranked(
+    body: list[ast.stmt], slots: frozenset[str], names: Mapping[str, Any]
+) -> dict[str, str]:
     """Return what is folded in loops by one of two functions, and by which.
 
     Arrays are the kernel's own, and are read and written by elements alone; variables have a slot.
+    What a variable is to be in the next turn may have a name of its own: ``t = sc.maximum(c, x)``,
+    and later ``c = t``.
     """
-    loops = filter(is_loop, body)
-    folds = [(*fold, s) for s in statements(loops) if (fold := folding(s))]
+    loops = list(filter(is_loop, statements(body)))
+    chosen = [s for s in statements(loops) if type(s) is ast.Assign and choice(s.value, names)]
+    if not chosen:
+        return {}
+    folds = [(*fold, s) for s in chosen if (fold := folding(s, names))]
     words = {name: word for name, word, _ in folds}
     mixed = {name for name, word, _ in folds if words[name] != word}
+    running = list(_running(loops, chosen, slots, names))
+    mixed |= {c for _, c, word in running if words.setdefault(c, word) != word}
     arrays = {name for name, _, s in folds if type(cast(Any, s).targets[0]) is ast.Subscript}
     if arrays:
         nodes = inside(*body)
@@ -258,10 +270,25 @@ def _ranked(body: list[ast.stmt], slots: frozenset[str]) -> dict[str, str]:
         read = [x.value.id for x in elements if type(x.value) is ast.Name]
         named = [x.id for x in nodes if type(x) is ast.Name]
         mixed |= {a for a in arrays if not _OWN.fullmatch(a) or read.count(a) < named.count(a)}
-    return {n: word for n, word in words.items() if n in slots | arrays and n not in mixed}
+    ranks = {n: word for n, word in words.items() if n in slots | arrays and n not in mixed}
+    return ranks | {new: word for new, c, word in running if ranks.get(c) == word}
 
 
-def folding(statement: ast.stmt) -> tuple[str, str] | None:
+def choice(node: ast.expr, names: Mapping[str, Any]) -> str | None:
+    """Return which of `scalar`'s functions chooses one of two numbers; None for anything else."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name("sc"), word), [_, _]):
+            pass
+        case ast.Call(ast.Name(name), [_, _]):
+            function = names.get(name)
+            own = getattr(function, "__module__", "") == _SCALARS
+            word = getattr(function, "__name__", "") if own else ""
+        case _:
+            return None
+    return word if word in ("maximum", "minimum") else None
+
+
+def folding(statement: ast.stmt, names: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return what a statement folds a number into, and by which function; None for any other.
 
     ``acc = sc.maximum(acc, x)`` or ``w[i] = sc.minimum(w[i], x)``.
@@ -269,15 +296,60 @@ def folding(statement: ast.stmt) -> tuple[str, str] | None:
     match statement:
         case ast.Assign(
             [ast.Name() | ast.Subscript(ast.Name()) as target],
-            ast.Call(
-                ast.Attribute(ast.Name("sc"), "maximum" | "minimum" as word),
-                [ast.Name() | ast.Subscript(ast.Name()) as first, _],
-            ),
-        ) if ast.unparse(target) == ast.unparse(first):
+            ast.Call(_, [ast.Name() | ast.Subscript(ast.Name()) as first, _]) as call,
+        ) if (word := choice(call, names)) and ast.unparse(target) == ast.unparse(first):
             array: Any = target.value if isinstance(target, ast.Subscript) else target
             return array.id, word
         case _:
             return None
+
+
+def _running(
+    loops: Iterable[ast.For | ast.While],
+    chosen: list[ast.Assign],
+    slots: frozenset[str],
+    names: Mapping[str, Any],
+) -> Iterator[tuple[str, str, str]]:
+    """Yield names of what a variable will be, the variable, and by which function it is folded.
+
+    Not where the other number is made of the variable: to turn a rank into a number takes as long
+    as what it spares.
+    """
+    for loop in loops:
+        ends: dict[str, str] = {}
+        for last in loop.body:
+            match last:
+                case ast.Assign([ast.Name(variable)], ast.Name(value)):
+                    ends[value] = variable
+                case _:
+                    pass
+        for statement in chosen:
+            match statement:
+                case ast.Assign([ast.Name(new)], ast.Call(_, args) as call) if new in ends:
+                    carried = ends[new]
+                case _:
+                    continue
+            own = [x for x in args if isinstance(x, ast.Name) and x.id == carried]
+            if statement not in loop.body or carried not in slots or new in slots or len(own) != 1:
+                continue
+            (other,) = (x for x in args if x is not own[0])
+            before = loop.body[: loop.body.index(statement)]
+            if _depends_on(carried, before).isdisjoint(x.id for x in inside(other) if _is_name(x)):
+                yield new, carried, choice(call, names) or ""
+
+
+def _depends_on(name: str, body: list[ast.stmt]) -> set[str]:
+    """Return the names that statements, in their order, make of one, and itself."""
+    found = {name}
+    for statement in body:
+        used = [x for x in inside(statement) if _is_name(x)]
+        if any(x.id in found for x in used):
+            found.update(x.id for x in used if type(x.ctx) is ast.Store)
+    return found
+
+
+def _is_name(node: Any) -> bool:
+    return type(node) is ast.Name
 
 
 def _names_of(statement: ast.stmt) -> list[tuple[str, bool]]:

@@ -226,6 +226,8 @@ class Writer:
         self.kinds: dict[str, DType] = {}
         #: Variables and arrays that hold ranks of numbers (`ranks`), and what folds each.
         self.ranks: Mapping[str, str] = {}
+        #: The ranks that numbers were made of.
+        self.known_ranks: dict[str, str] = {}
         #: What marks reads and writes of arrays in a loop whose turns do not meet in memory.
         self.access = ""
         #: Integers that the block has computed, by operation and operands: the remainder that finds
