@@ -114,6 +114,11 @@ class _Dependencies:
         free = var in self.owned or var in self.writer
         if not alike or not free or var in self._taken or var in self.outputs:
             return
+        root: Atom = var
+        while isinstance(root, Var) and root in self.donated:
+            root = self.donated[root]
+        if result in self.outputs and self.owned.get(root, result) is not result:
+            return  # it is to lie where another input does
         others = [r for r in self.readers.get(var, ()) if r is not s]
         if any(self._reaches(r, s) for r in others):
             return
