@@ -485,7 +485,8 @@ class PlacedPjitFunction(PjitFunction):
         told: set[Signature] = self.__dict__.setdefault("_told", set())
         if signature not in told:
             told.add(signature)
-            graph = self._traced(signature).closed.jaxpr
+            with effects_scope(self._effects or config.effects):
+                graph = self._traced(signature).closed.jaxpr
             warn_of_unusable(self.__wrapped__, graph, leaves, left)
 
 

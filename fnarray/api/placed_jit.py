@@ -153,7 +153,8 @@ def given_up_for(given: Sequence[Any], results: Sequence[Any]) -> dict[int, int]
 def warn_of_unusable(fun: Any, graph: Graph, leaves: Sequence[Any], left: Sequence[Any]) -> None:
     """Warn of donated arguments that stay, but of those that the function does not use."""
     read = {v for eqn in graph.eqns for v in eqn.invars if isinstance(v, Var)} | {*graph.outvars}
-    used = {id(x) for x, v in zip(leaves, graph.invars, strict=True) if v in read}
+    own = graph.invars[len(graph.invars) - len(leaves) :]  # after arrays that it closes over
+    used = {id(x) for x, v in zip(leaves, own, strict=True) if v in read}
     kinds = [f"{x.dtype}[{','.join(map(str, x.shape))}]" for x in left if id(x) in used]
     if kinds:
         warnings.warn(

@@ -139,3 +139,17 @@ def test_contexts_and_settings_of_tracing():
             f(np.ones(3, np.float32))
     assert [str(s) for s in fnarray.memory.Space] == [str(s) for s in jax.memory.Space]
     assert float(fnarray.device_put(1.0, fnarray.memory.Space.Host)) == 1.0
+
+
+def test_what_is_donated_in_vain_is_told_of_an_impure_function():
+    """The warning's trace of it is checked as the call's was, which is not at all."""
+    read = {"offset": 1.0}
+    rows = fnarray.numpy.zeros(2)  # which the graph takes before the arguments
+
+    def total(x):
+        return x.sum() + read["offset"] + rows[0]
+
+    read["offset"] = 2.0
+    with pytest.warns(UserWarning, match=r"not usable: .*float32\[3\]"):
+        out = fnarray.jit(total, donate_argnums=0, effects="off")(fnarray.numpy.ones(3))
+    assert out == 5

@@ -12,11 +12,10 @@ from ...core.contraction import free_axes
 from ...core.forms import Branch, Contract, Library, Pieces, Scan, Update, While
 from ...core.graph import Atom, Literal, Var
 from ..ir import Block, Node
-from ..simplify import COPY
 from .collapse import laid_out
 from .memory import Places, reads_memory
 from .nests import Selection, Step, register_name
-from .order import Order, ordered
+from .order import Order, arm_ordered, is_copy, ordered
 from .plan import (
     Arm,
     Arms,
@@ -169,22 +168,19 @@ class Flows:
             entries = self._enter(block.inputs, node.ins[1:])
             targets: dict[Var, Place] = {}
             standing: dict[Var, Place] = {}  # for inputs that lie where a result does
-            owned: dict[Var, Atom] = {}
-            idle: set[Var] = set()
-            for var, atom in zip(node.outs, block.outputs, strict=True):
+            pairs: dict[int, int] = {}
+            for j, (var, atom) in enumerate(zip(node.outs, block.outputs, strict=True)):
                 if var in registers or not isinstance(atom, Var):
                     continue
                 if var in donors:
-                    operand = block.inputs[node.ins[1:].index(donors[var])]
+                    number = node.ins[1:].index(donors[var])
+                    pairs[number], operand = j, block.inputs[number]
                     standing[operand] = of[operand] = Same(var)
-                    if _is_copy(block, atom, operand):
-                        idle.add(atom)  # the result is where the operand is, and stays
-                        continue
-                    owned[operand] = atom
+                    if is_copy(block, atom, operand):
+                        continue  # the result is where the operand is, and stays
                 targets[atom] = Same(var)
             entries = tuple((v, a, standing.get(v, place)) for v, a, place in entries)
-            selection = _without(selection, idle)
-            order = ordered(selection, owned)
+            selection, order = arm_ordered(selection, pairs)
             body = self.body_of(selection, order, targets, self.places)
             arms.append(Arm(k, body, entries, block.outputs))
         return Arms(tuple(arms), registers, donors)
@@ -295,16 +291,3 @@ def _rebuilds(block: Block, var: Var) -> bool:
     return any(
         isinstance(n.form, Update) and n.ins[0] is var and len(n.ins) > 2 for n in block.nodes
     )
-
-
-def _is_copy(block: Block, atom: Var, operand: Var) -> bool:
-    writer = next((n for n in block.nodes if atom in n.outs), None)
-    return writer is not None and writer.eqn.primitive is COPY and writer.ins[0] is operand
-
-
-def _without(selection: Selection, idle: set[Var]) -> Selection:
-    """Return the selection without the copies that make some outputs."""
-    block = selection.block
-    kept = tuple(s for s in selection.statements if not (s.node.outs and s.node.out in idle))
-    outputs = tuple(a for a in block.outputs if not (isinstance(a, Var) and a in idle))
-    return replace(selection, block=replace(block, outputs=outputs), statements=kept)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from itertools import pairwise
 
 from ...core.forms import Branch, Overlay, Scan, Update, While
 from ...core.frozen import frozen
 from ...core.graph import Atom, Var, eqn_effects
-from ..ir import Block, Node
+from ..ir import Block
 from ..simplify import COPY
-from .nests import Nest, Selection, Statement, over_copy, overwrites_reads
+from .nests import Nest, Selection, Statement, Step, over_copy, overwrites_reads
 
 
 @frozen(eq=False)
@@ -114,8 +115,8 @@ class _Dependencies:
         free = var in self.owned or var in self.writer
         if not alike or not free or var in self._taken or var in self.outputs:
             return
-        root: Atom = var
-        while isinstance(root, Var) and root in self.donated:
+        root = var
+        while root in self.donated:
             root = self.donated[root]
         if result in self.outputs and self.owned.get(root, result) is not result:
             return  # it is to lie where another input does
@@ -157,20 +158,58 @@ def _donor(s: Statement) -> list[tuple[int, int]]:
     if isinstance(form, Scan):
         return [(form.num_consts + j, j) for j in range(form.num_carry)]
     if isinstance(form, Branch):
-        return _branch_donors(s.node)
+        assert isinstance(s, Step)
+        return _branch_donors(s)
     return []
 
 
-def _branch_donors(node: Node) -> list[tuple[int, int]]:
-    pairs: list[tuple[int, int]] = []
+def _branch_donors(s: Step) -> list[tuple[int, int]]:
+    node = s.node
+    pairs: dict[int, int] = {}
     for j, var in enumerate(node.outs):
         for k in range(1, len(node.ins)):
             if node.ins[k].aval.shape != var.aval.shape or not var.aval.shape:
                 continue
             if all(_passes(body, k - 1, j) for body in node.bodies):
-                pairs.append((k, j))
+                pairs.setdefault(k - 1, j)
                 break
-    return pairs
+    for selection in s.bodies:
+        order = arm_ordered(selection, pairs)[1]
+        block = selection.block
+        for k, j in tuple(pairs.items()):
+            operand, atom = block.inputs[k], block.outputs[j]
+            if not is_copy(block, atom, operand) and not order.in_place(atom, operand):
+                del pairs[k]
+    return [(k + 1, j) for k, j in pairs.items()]
+
+
+def arm_ordered(selection: Selection, pairs: Mapping[int, int]) -> tuple[Selection, Order]:
+    """Order a branch's arm in which outputs are to lie where inputs do; ``pairs`` says which.
+
+    Returns
+    -------
+    selection, order
+        Copies of inputs to where they are already are gone.
+    """
+    block = selection.block
+    idle: set[Atom] = set()
+    owned: dict[Var, Atom] = {}
+    for k, j in pairs.items():
+        operand, atom = block.inputs[k], block.outputs[j]
+        if is_copy(block, atom, operand):
+            idle.add(atom)
+        else:
+            owned[operand] = atom
+    kept = tuple(s for s in selection.statements if not (s.node.outs and s.node.out in idle))
+    outputs = tuple(a for a in block.outputs if a not in idle)
+    selection = replace(selection, block=replace(block, outputs=outputs), statements=kept)
+    return selection, ordered(selection, owned)
+
+
+def is_copy(block: Block, atom: Atom, operand: Var) -> bool:
+    """Whether a value of a block is a copy of another one."""
+    writer = next((n for n in block.nodes if atom in n.outs), None)
+    return writer is not None and writer.eqn.primitive is COPY and writer.ins[0] is operand
 
 
 def _passes(block: Block, k: int, j: int) -> bool:
