@@ -34,20 +34,14 @@ def class_of(obj: Any) -> type:
 
 
 # A metaclass may answer for its classes: these ask nobody.
-_MRO: Any = vars(type)["__mro__"]
-_SPACE: Any = vars(type)["__dict__"]
 _MODULE: Any = vars(type)["__module__"]
 _NAMES: Any = vars(types.ModuleType)["__dict__"]
 
 
-def mro_of(cls: type) -> tuple[type, ...]:
-    """Return a class and those that it inherits from, in the order of look-up."""
-    return _MRO.__get__(cls)
-
-
-def space_of(cls: type) -> Mapping[str, Any]:
-    """Return what a class itself binds."""
-    return _SPACE.__get__(cls)
+#: A class and those that it inherits from, in the order of look-up.
+mro_of: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
+#: What a class itself binds.
+space_of: Callable[[type], Mapping[str, Any]] = vars(type)["__dict__"].__get__
 
 
 def module_of(cls: type) -> str:

@@ -18,7 +18,7 @@ from .engine.analysis import Analysis, analyse
 from .findings import Finding, in_characters, render
 from .guards import Guards
 from .law import effects_of, is_steady
-from .nodes import deep
+from .nodes import deeply
 from .objects import attribute_of, is_a, is_user_file, kind_of
 from .resolver import LiveResolver
 from .resolver import trust as trust
@@ -127,8 +127,8 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
         return verdict
     resolver = LiveResolver()
     known = trees_known()
-    with deep(), uncollected():
-        analysis = _analyse(fun, resolver, statics)
+    with uncollected():
+        analysis = deeply(_analyse, fun, resolver, statics)
         if trees_known() > known:  # once for each text, or garbage would be old before its time
             count_as_old()
     ignored = Ignored()
@@ -181,7 +181,7 @@ def _analyse(fun: Any, resolver: LiveResolver, statics: Statics) -> Analysis:
         defaults[name] = one.but(name=name, holder="receiver")
     function = Function(
         function.node, function.file, function.module, name=function.name, defaults=defaults,
-        lines=function.lines,
+        lines=function.lines, above=function.above,
     )  # fmt: skip
     return analyse(function, resolver, (function.name,))
 

@@ -52,7 +52,7 @@ from .objects import (
     trusted_packages,
     watched_by,
 )
-from .syntax import is_final, node_of, tree_of
+from .syntax import is_final, source_of, tree_of
 from .values import ABSENT, CHANGING, CONTAINERS, OUTSIDE, Function, Value, numbered
 
 
@@ -132,11 +132,11 @@ class LiveResolver:
         value = self.describe(obj, name, "cell")
         if value.kind in ("function", "class", "module", "partial"):
             return value
-        node, lines = node_of(fun)
+        node, lines, above = source_of(fun)
         tree = tree_of(fun.__code__, lines) if lines else None
         if tree is None:
             return value
-        at = tree, node.lineno, node.col_offset, name
+        at = tree, node.lineno + above, node.col_offset, name
         value.rebound = rebound(*at)
         if value.kind in ("ndarray", "tuple"):
             value.constant = bound_before(*at)
@@ -179,7 +179,7 @@ class LiveResolver:
                 return None
             if is_user_module(value.ref):  # anybody may put another in its place
                 self._add_loaded(value.ref, obj)
-        if not is_a(obj, types.ModuleType):
+        if value.kind != "module" and not is_a(obj, types.ModuleType):
             return attribute(self, obj, name, value)
         key = id(obj), f"{value.name}.{name}"
         if key not in self._names:
@@ -456,7 +456,7 @@ class LiveResolver:
         """Return the syntax of a function, with the objects of its defaults."""
         kept = self._functions.get(id(fun))
         if kept is None:
-            node, lines = node_of(fun)
+            node, lines, above = source_of(fun)
             self.guards.add_function(fun)
             defaults = dict(
                 zip(reversed(_positional(fun)), reversed(fun.__defaults__ or ()), strict=False)
@@ -467,7 +467,7 @@ class LiveResolver:
                 for k, v in defaults.items()
             }
             kept = Function(node, fun.__code__.co_filename, fun, name=fun.__name__,
-                            defaults=values, lines=lines)  # fmt: skip
+                            defaults=values, lines=lines, above=above)  # fmt: skip
             self._functions[id(fun)] = kept
         return kept
 
@@ -482,6 +482,9 @@ class LiveResolver:
                 receiver = self.describe(obj.__self__, _self_name(obj), "receiver")
                 obj = obj.__func__
             elif is_a(obj, types.FunctionType):
+                if _makes_named_tuple(obj):
+                    self.guards.add_function(obj)
+                    return None
                 if is_user_file(obj.__code__.co_filename) and not is_trusted(obj.__module__):
                     return self.function(obj), receiver
                 # A wrapper of the standard library, such as contextmanager's.
@@ -569,6 +572,12 @@ def behind(obj: Any) -> Any:
 
 def _is_present(obj: Any) -> bool:
     return obj is not ABSENT
+
+
+def _makes_named_tuple(fun: types.FunctionType) -> bool:
+    """Say whether a function is a named tuple's ``__new__``: it has defaults, and no source."""
+    made = fun.__code__.co_filename == "<string>" and fun.__globals__.get("__name__", "")
+    return type(made) is str and made.startswith("namedtuple_")
 
 
 def _self_name(method: types.MethodType) -> str:

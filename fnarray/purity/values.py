@@ -41,10 +41,11 @@ class Function:
 
     ``module`` belongs to the resolver, which alone reads it: the function object of a live
     function, the module of a function in a file.  ``frame`` is the frame of the analysis in which
-    an inner function was defined, and holds its free variables.
+    an inner function was defined, and holds its free variables.  ``above`` lines of the file stand
+    above the text that the syntax was parsed from.
     """
 
-    __slots__ = ("defaults", "file", "frame", "lines", "module", "name", "node")
+    __slots__ = ("above", "defaults", "file", "frame", "lines", "module", "name", "node")
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Function:
         frame: Any = None,
         defaults: dict[str, Value] | None = None,
         lines: list[str] | None = None,
+        above: int = 0,
     ) -> None:
         self.node = node
         self.file = file
@@ -64,6 +66,7 @@ class Function:
         self.frame = frame
         self.defaults = defaults or {}
         self.lines = lines
+        self.above = above
 
 
 class Value:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import resource
+import sys
 from pathlib import Path
 
 import pytest
 
-from fnarray.purity.nodes import children, walk
+from fnarray.purity.nodes import children, deeply, walk
 
 ROOT = Path(__file__).parents[2]
 USES = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
@@ -49,3 +51,33 @@ def test_on_all_syntax():
     except SyntaxError:  # before Python 3.12
         tree = ast.parse(text.replace("[T: int]", "").partition("type Alias")[0])
     agree(tree)
+
+
+def test_room_for_deep_syntax():
+    """Thousands of frames fit in, errors come out, and the limit is what it was."""
+    before = sys.getrecursionlimit()
+
+    def depth(left: int) -> int:
+        return 1 + depth(left - 1) if left else 0
+
+    assert deeply(depth, 9000) == 9000
+    with pytest.raises(ZeroDivisionError):
+        deeply(lambda: 1 // 0)
+    assert sys.getrecursionlimit() == before
+
+
+def test_frames_lie_in_one_piece():
+    """Calls at whatever depth take no new page of memory: Python gives none back in between."""
+
+    def calls(left: int) -> int:
+        taken = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(100):
+            len_of(())
+        taken = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - taken
+        return max(taken, calls(left - 1)) if left else taken
+
+    def len_of(some: tuple[()]) -> int:
+        return len(some)
+
+    deeply(calls, 400)
+    assert deeply(calls, 400) < 50

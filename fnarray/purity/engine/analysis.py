@@ -15,11 +15,11 @@ from ..scopes import Frame, facts_of
 from ..values import Function, Resolver, Value
 from .calls import call
 from .entry import enter, enter_named
-from .expressions import EXPRESSIONS, read_parts
+from .expressions import EXPRESSIONS
 from .machine import Engine, Evidence, Language
 from .statements import STATEMENTS, block
 
-PYTHON: Final = Language(STATEMENTS, EXPRESSIONS, block, read_parts, call)
+PYTHON: Final = Language(STATEMENTS, EXPRESSIONS, block, call)
 
 
 class Analysis(NamedTuple):

@@ -46,6 +46,8 @@ from .searches import attribute_named, written_names
 from .standard import HANDLERS, Call, alike
 from .stores import put, wrap
 
+#: What is called itself.
+_DIRECT = frozenset({"function", "class", "instance", "property"})
 #: What users call a builtin that names another home.
 _SHOWN = {"io.open": "open"}
 #: Functions whose first argument is called with the others' elements.
@@ -79,7 +81,7 @@ _COMPARING = frozenset(
 def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value:
     """Evaluate a call expression; `used` says whether its value is."""
     callee = engine.expr(node.func, frame)
-    engine.forget(node.func)
+    engine.named.pop(id(node.func), None)
     args: list[Value] = []
     keywords: dict[str, Value] = {}
     for arg in node.args:
@@ -125,31 +127,10 @@ def call(
 ) -> Value:  # fmt: skip
     """Call an object. Arguments None are the tracer's own: the call is a trace."""
     level = level or frame.level
-    if callee.kind == "partial" and callee.bound is not None:
-        fields = callee.fields or {}
-        fixed = [v for k, v in fields.items() if isinstance(k, tuple)]
-        named = {k: v for k, v in fields.items() if isinstance(k, str)}
-        if callee.ref == PARTIAL_METHOD and args:  # of the class: the object comes first
-            fixed, args = [args[0], *fixed], args[1:]
-        if args is None:
-            return engine.call(callee.bound, None, {**named, "": _pack(fixed)}, frame, node,
-                             level=level, label=label)  # fmt: skip
-        return engine.call(callee.bound, [*fixed, *args], {**named, **keywords}, frame, node,
-                         used=used, level=level)  # fmt: skip
-    if callee.kind == "traced":
-        return engine.unknown(level)
-    if callee.kind == "weak" and callee.bound is not None:  # a weak reference gives its object
-        return from_outside(engine, callee.bound, frame, node)
-    if callee.kind == "getter" and args:
-        return get_by_name(engine, callee, args[0], frame, node)
-    if callee.kind == "member" and callee.bound is not None:
-        whole = callee.bound.bound if callee.bound.kind == "super" else None
-        if whole is not None and whole.kind == "class" and callee.name.endswith("__call__"):
-            found = _make(engine, whole, args, keywords, frame, node)  # what ``type`` does
-            return found or construct(engine, whole, None, args, keywords, frame, node)
-        if args and callee.name.endswith("__getattribute__") and isinstance(node, ast.Call):
-            return attribute_named(engine, callee.bound, node.args[0], frame, node)
-        return call_method(engine, callee, args or [], keywords, frame, node, used)
+    if callee.kind not in _DIRECT:
+        found = _call_through(engine, callee, args, keywords, frame, node, used, level, label)
+        if found is not None:
+            return found
     if callee.ref and (found := call_known(engine, callee, args or [], keywords, frame, node)):
         return found
     if callee.kind == "class":
@@ -176,6 +157,39 @@ def call(
     if callee.kind == "function" and _is_context_manager(function):
         return Value("context", level, fields={None: take_element(engine, result, frame)})
     return result
+
+
+def _call_through(
+    engine: Engine, callee: Value, args: list[Value] | None, keywords: dict[str, Value],
+    frame: Frame, node: ast.AST, used: bool, level: int, label: str,
+) -> Value | None:  # fmt: skip
+    """Call what stands for a call of something else; None for what is called itself."""
+    if callee.kind == "partial" and callee.bound is not None:
+        fields = callee.fields or {}
+        fixed = [v for k, v in fields.items() if isinstance(k, tuple)]
+        named = {k: v for k, v in fields.items() if isinstance(k, str)}
+        if callee.ref == PARTIAL_METHOD and args:  # of the class: the object comes first
+            fixed, args = [args[0], *fixed], args[1:]
+        if args is None:
+            return engine.call(callee.bound, None, {**named, "": _pack(fixed)}, frame, node,
+                             level=level, label=label)  # fmt: skip
+        return engine.call(callee.bound, [*fixed, *args], {**named, **keywords}, frame, node,
+                         used=used, level=level)  # fmt: skip
+    if callee.kind == "traced":
+        return engine.unknown(level)
+    if callee.kind == "weak" and callee.bound is not None:  # a weak reference gives its object
+        return from_outside(engine, callee.bound, frame, node)
+    if callee.kind == "getter" and args:
+        return get_by_name(engine, callee, args[0], frame, node)
+    if callee.kind == "member" and callee.bound is not None:
+        whole = callee.bound.bound if callee.bound.kind == "super" else None
+        if whole is not None and whole.kind == "class" and callee.name.endswith("__call__"):
+            found = _make(engine, whole, args, keywords, frame, node)  # what ``type`` does
+            return found or construct(engine, whole, None, args, keywords, frame, node)
+        if args and callee.name.endswith("__getattribute__") and isinstance(node, ast.Call):
+            return attribute_named(engine, callee.bound, node.args[0], frame, node)
+        return call_method(engine, callee, args or [], keywords, frame, node, used)
+    return None
 
 
 def _make(
@@ -491,16 +505,17 @@ def call_unknown(
     frame: Frame, node: ast.AST,
 ) -> Value:  # fmt: skip
     """Call what cannot be seen: it reads its arguments, and calls those that are functions."""
+    everything = [*args, *keywords.values()]
     if (
         callee.kind == "function"
-        and not keywords
         and not callee.fields
-        and is_dull(callee.ref)
         and callee.bound is None
-        and all(value.is_plain() for value in args)
+        and "out" not in keywords
+        and is_dull(callee.ref)
+        and all(value.is_plain() for value in everything)
     ):
         # It is given numbers and arrays: to read them is no effect, and nothing of them is called.
-        for value in args:
+        for value in everything:
             use(engine, value, frame, node)
         return engine.array(frame.level) if ".numpy." in callee.ref else engine.unknown(frame.level)
     if callee.kind == "wraps":
@@ -512,7 +527,6 @@ def call_unknown(
         use(engine, callee, frame, node)
     if "out" in keywords:
         mutate(engine, keywords["out"], frame, node, "out=")
-    everything = [*args, *keywords.values()]
     if callee.bound is not None and callee.kind == "function":
         use(engine, callee.bound, frame, node)  # a method that nobody enters
     if callee.fields and callee.level == OUTSIDE and callee.kind in ("frozen", "function"):

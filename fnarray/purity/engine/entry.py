@@ -42,8 +42,9 @@ def define(engine: Engine, node: Any, frame: Frame) -> Value:
         defaults[arg.arg] = value
     outer = frame.function
     function = Function(
-        node, outer.file, outer.module, frame=frame, defaults=defaults, lines=outer.lines
-    )
+        node, outer.file, outer.module, frame=frame, defaults=defaults, lines=outer.lines,
+        above=outer.above,
+    )  # fmt: skip
     value = Value("function", frame.level, name=function.name, function=function, fields={})
     frame.nested.append(value)
     return value
@@ -111,7 +112,12 @@ def _unwritten(engine: Engine, function: Function, name: str, value: Value, leve
     default = function.defaults.get(name)
     if default is None or default.obj is not value.obj:
         return engine.unknown(level)
-    return default if default.origin else default.but(name=name)
+    return _called(default, name)
+
+
+def _called(default: Value, name: str) -> Value:
+    """Return a default by the name it was read by, or, where it had none, the parameter's."""
+    return default if default.origin or default.ref else default.but(name=name)
 
 
 def _asked(node: Any) -> frozenset[str]:
@@ -219,7 +225,7 @@ def bind_arguments(
             elif engine.resolver.presumes and is_written_out(default):
                 bound[name] = default.but(constant=True, holder=LITERAL)
             else:  # what was named where the function was defined keeps that name and place
-                bound[name] = default if default.origin else default.but(name=name)
+                bound[name] = _called(default, name)
     return bound
 
 

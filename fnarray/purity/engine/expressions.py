@@ -19,7 +19,7 @@ from .protocols import ask_truth, draw, each_of
 from .stores import bind_target, store
 
 
-def read_parts(engine: Engine, node: ast.expr, frame: Frame) -> Value:
+def _parts(engine: Engine, node: ast.expr, frame: Frame) -> Value:
     """Evaluate an expression that reads all its parts: f-strings, slices."""
     for child in children(node):
         if isinstance(child, ast.expr):
@@ -316,6 +316,7 @@ def _attribute(engine: Engine, node: ast.Attribute, frame: Frame) -> Value:
 
 #: What runs an expression, by the type of its node.
 EXPRESSIONS: Final[Mapping[type[ast.AST], Callable[[Engine, Any, Frame], Value]]] = {
+    **dict.fromkeys(ast.expr.__subclasses__(), _parts),
     ast.Constant: _constant,
     ast.Name: _name,
     ast.NamedExpr: _named_expr,

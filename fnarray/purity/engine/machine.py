@@ -54,14 +54,13 @@ class Language(NamedTuple):
     statements, expressions : mapping
         By the type of the node. A statement that returns False is never left at its end; one
         without an entry does nothing.
-    block, other, call : callable
-        Run some statements, an expression without an entry, and the call of an object.
+    block, call : callable
+        Run some statements, and the call of an object.
     """
 
     statements: Mapping[type[ast.AST], Callable[[Engine, Any, Frame], bool | None]]
     expressions: Mapping[type[ast.AST], Callable[[Engine, Any, Frame], Value]]
     block: Callable[[Engine, list[ast.stmt], Frame], bool]
-    other: Callable[[Engine, ast.expr, Frame], Value]
     call: Caller
 
 
@@ -113,8 +112,7 @@ class Engine:
 
     def expr(self, node: ast.expr, frame: Frame) -> Value:
         """Evaluate an expression: the object, which nobody has read yet."""
-        run = self._expressions.get(type(node))
-        return self.language.other(self, node, frame) if run is None else run(self, node, frame)
+        return self._expressions[type(node)](self, node, frame)
 
     def block(self, body: list[ast.stmt], frame: Frame) -> bool:
         """Run statements in order; say whether control can leave at the end."""
@@ -131,7 +129,8 @@ class Engine:
 
     def name(self, value: Value, frame: Frame, node: ast.AST) -> None:
         """Note that a function from outside is named here: whoever gets it may call it."""
-        if value.kind in _CALLED and not self.resolver.presumes:
+        # Nobody enters a function of ours: most of those that are named.
+        if value.kind in _CALLED and value.ref[:8] != "fnarray." and not self.resolver.presumes:
             which = id(value.function) if value.obj is ABSENT else id(value.obj)
             self.named.setdefault(id(node), {})[which] = value, frame, node
 
@@ -152,14 +151,15 @@ class Engine:
         """
         file = frame.function.file
         at: Any = node
-        line: int = at.lineno
+        above = frame.function.above
+        line: int = at.lineno + above
         column: int = at.col_offset
         key = (rule.code, file, line, column, name)
         if key in self.found:
             return
         lines = frame.function.lines
         source = lines[line - 1].rstrip("\n") if lines and line <= len(lines) else ""
-        end = at.end_lineno or line
+        end = at.end_lineno + above if at.end_lineno else line
         place = Place(file, line, column + 1, end, (at.end_col_offset or column) + 1)
         finding = rule.at(place, name=name, what=what, source=source, path=frame.path)
         finding = finding._replace(repair=repair) if repair else finding

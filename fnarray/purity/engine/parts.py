@@ -45,19 +45,21 @@ _PLAIN = frozenset({"shape", "dtype", "ndim", "size", "T", "real", "imag", "mT",
 _FRAME = frozenset({"f_globals", "f_locals", "f_builtins"})
 
 
+#: What may be read wherever it is: nobody is told where it was.
+_READ_FREELY = frozenset({"module", "function", "class"})
+
+
 def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
     """Note where an object from outside is named, and whether to name it is an effect."""
     engine.name(value, frame, node)
-    if not value.ref and not value.others:
-        return value.read_at((frame, node))
-    for one in value.each():
-        code = effect_of(one.ref) if one.ref else ""
-        if code in EFFECT_OBJECTS:
-            engine.report(RULES[code], frame, node, one.ref)
-            # Said once: what is done with it afterwards is the same effect.
-            return engine.unknown(frame.level)
-    if value.others:
-        return value
+    if value.ref or value.others:
+        for one in value.each():
+            if one.ref and (code := effect_of(one.ref)) in EFFECT_OBJECTS:
+                engine.report(RULES[code], frame, node, one.ref)
+                # Said once: what is done with it afterwards is the same effect.
+                return engine.unknown(frame.level)
+        if value.others or value.kind in _READ_FREELY:
+            return value
     return value.read_at((frame, node))
 
 
@@ -152,6 +154,8 @@ def take_attribute(engine: Engine, base: Value, attr: str, frame: Frame, node: a
 
 def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node: ast.AST) -> Value:
     name = f"{one.name}.{attr}" if one.name else attr
+    if one.kind == "module" and attr[:2] != "__":  # the most of all
+        return _found(engine, one, attr, name, frame, node)
     if one.kind == "ref":
         return one
     if attr == "__call__" and one.kind in ("function", "partial"):
@@ -176,6 +180,11 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
         one.kind in CONTAINERS or one.kind in DRAWN or one.kind in _OPAQUE
     ) and not engine.resolver.is_own(one, attr):
         return Value("member", OUTSIDE, name=name, bound=one, origin=one.origin)
+    return _found(engine, one, attr, name, frame, node)
+
+
+def _found(engine: Engine, one: Value, attr: str, name: str, frame: Frame, node: ast.AST) -> Value:
+    """Return what an object from outside has by a name; properties and descriptors run."""
     value = engine.resolver.attribute(one, attr)
     if value is None:
         if one.ref and one.kind in ("module", "class", "function", ""):
@@ -281,7 +290,7 @@ def _local_attribute(
 
 def _is_said(engine: Engine, rule: type[LintRule], frame: Frame, node: Any) -> bool:
     """Say whether a line breaks a rule already: ``sys._getframe().f_globals`` is one cause."""
-    at = rule.code, frame.function.file, node.lineno
+    at = rule.code, frame.function.file, node.lineno + frame.function.above
     return any(key[:3] == at for key in engine.found)
 
 

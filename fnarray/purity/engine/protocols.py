@@ -226,6 +226,8 @@ def asked_by(
         names = (*_ARRAY, "__float__", "__index__", "__iter__", "__len__", "__getitem__")
     else:
         names = ITERATED
+    if names is not TEXT and all(value.is_plain() for value in args):
+        return None  # of numbers and arrays nothing is asked
     if (
         package == "math"
         or names[:1] == _ARRAY[:1]

@@ -104,7 +104,7 @@ def _return(engine: Engine, node: ast.Return, frame: Frame) -> bool:
 
 
 def _assign(engine: Engine, node: ast.Assign, frame: Frame) -> None:
-    if _is_threaded(node):
+    if type(node.value) is ast.Call and type(node.targets[0]) is ast.Tuple and _is_threaded(node):
         engine.threaded.add(id(node.value))
     value = engine.expr(node.value, frame)
     for target in node.targets:
@@ -113,8 +113,6 @@ def _assign(engine: Engine, node: ast.Assign, frame: Frame) -> None:
 
 def _is_threaded(node: ast.Assign) -> bool:
     """Say whether ``top, s = s.pop()``: no list is bound to what it pops, so it is none."""
-    if type(node.value) is not ast.Call or type(node.targets[0]) is not ast.Tuple:
-        return False
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Call(func=ast.Attribute() as f)):
             return ast.dump(f.value) in (ast.dump(p).replace("Store()", "Load()") for p in parts)

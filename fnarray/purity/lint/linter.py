@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..findings import Finding, Place
 from ..known import declared
-from ..nodes import deep
+from ..nodes import deeply
 from ..rules import RULES
 from .case import Doubt
 from .changes import NOTHING, Changed, Part, part_of
@@ -193,12 +193,15 @@ class Examiner:
         """Return what a file gives."""
         outcome = Outcome(source.path)
         told = declared(self.settings.impure, RULES["FNA316"].code)
-        with deep(), told, _surviving(outcome, source):
-            if source.problem is not None:
-                outcome.found.append(_fault(source))
-            if source.tree is not None and self._may_trace(source):
-                self._look(source, outcome)
+        with told, _surviving(outcome, source):
+            deeply(self._examine, source, outcome)
         return outcome
+
+    def _examine(self, source: SourceFile, outcome: Outcome) -> None:
+        if source.problem is not None:
+            outcome.found.append(_fault(source))
+        if source.tree is not None and self._may_trace(source):
+            self._look(source, outcome)
 
     def _may_trace(self, source: SourceFile) -> bool:
         """Say whether a file names what traces, or imports from a file of the project that does.
