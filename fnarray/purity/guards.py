@@ -373,6 +373,12 @@ def mapping_of(one: dict[Any, Any]) -> Callable[[], bool]:
     return _mapping_of(one)
 
 
+def attributes_of(obj: Any, space: dict[str, Any]) -> Callable[[], bool]:
+    """Return a comparison of an object's dictionary with what it is now; it can be replaced."""
+    same = mapping_of(space)
+    return lambda: instance_dict(obj) is space and same()
+
+
 def _mapping_of(one: dict[Any, Any]) -> Callable[[], bool]:
     keys: tuple[Any, ...] = tuple(_KEYS(one))
     values: tuple[Any, ...] = tuple(_VALUES(one))
