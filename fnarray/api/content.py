@@ -316,7 +316,9 @@ class Content:
             for value in (field.default, field.default_factory):
                 self._say("none") if value is dataclasses.MISSING else self.add(value)
         for name in sorted(space.keys() - _SILENT):
-            if not (fields and name in _WRITTEN and _is_written(space[name])):
+            if fields and name in _WRITTEN and _is_written(space[name]):
+                self._code(space[name].__code__)  # what ``exec`` makes has no file either
+            else:
                 self._entry(name, space[name])
 
     def _entry(self, name: str, value: Any) -> None:
@@ -331,6 +333,7 @@ class Content:
         cls, held = type(obj), instance_dict(obj)
         self.guards.add_static(cls, "__getattribute__", static(cls, "__getattribute__"))
         self.guards.add_class(obj)
+        self.guards.add_names(cls)  # Python may ask for any special method
         if held is not None:
             # All of it, and that there is no more, or another: who is given the object may ask
             # for more than the code names, and an attribute set on it hides one of its class.

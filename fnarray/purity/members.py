@@ -461,6 +461,11 @@ def _own(resolver: Describer, obj: Any, name: str, inner: Any, spelled: str, val
     kept = made.constant or made.kind in ("function", "class", "module", "partial")
     if kept and not value.guarded:
         resolver.guards.add_state(obj, name, inner)
+        if is_user_module(module_of(cls := class_of(obj))):
+            # A property of the class, set later, would come first.
+            found = static(cls, name)
+            guards = resolver.guards
+            guards.add_names(cls) if found is MISSING else guards.add_static(cls, name, found)
     return resolver.settled(made)
 
 

@@ -503,6 +503,8 @@ def call_unknown(
         for value in args:
             use(engine, value, frame, node)
         return engine.array(frame.level) if ".numpy." in callee.ref else engine.unknown(frame.level)
+    if args and callee.ref == "contextlib.enter_context":
+        return protocols.manage_all(engine, args[0], frame, node)
     if callee.kind == "wraps":
         if args and callee.bound is not None:
             return wrap(engine, args[0], callee.bound, frame, node)

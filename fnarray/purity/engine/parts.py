@@ -178,6 +178,8 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
         return Value("member", OUTSIDE, name=name, bound=one, origin=one.origin)
     value = engine.resolver.attribute(one, attr)
     if value is None:
+        if attr == "__origin__" and one.kind == "class":  # of ``Class[int]``
+            return one
         if one.ref and one.kind in ("module", "class", "function", ""):
             ref = f"{one.ref}.{attr}"
             return from_outside(
