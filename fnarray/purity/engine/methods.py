@@ -11,7 +11,7 @@ from ..values import CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join, numbered
 from .callbacks import call_back, callbacks
 from .entry import trace
 from .machine import Engine
-from .ownership import hold, mutate, use, use_all, use_whole
+from .ownership import fill, hold, mutate, use, use_all, use_whole
 from .parts import take_element
 from .protocols import COMPARED, ask, draw, encodes, finish, manage_all, match_items, write
 from .stores import put, shift
@@ -71,8 +71,7 @@ def call_method(
                 draw(engine, value, frame, node)
     else:
         use(engine, base, frame, node)
-    if "out" in keywords:
-        mutate(engine, keywords["out"], frame, node, "out=")
+    fill(engine, keywords, frame, node)
     if name == "join":
         for value in args:
             draw(engine, value, frame, node)
