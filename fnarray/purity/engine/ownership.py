@@ -64,8 +64,9 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
         elif one.rebound and one.kind not in ("function", "class", "module"):
             engine.report(rules.ReboundCell, where, at, one.name, one.rebound, value=one)
         elif one.kind in CONTAINERS or one.kind == "logger":
+            repair = _OF_OTHERS if one.kind in ("container", "logger") else ""
             engine.report(rules.MutableRead, where, at, one.name, one.kind, value=one,
-                          repair=_OF_OTHERS if one.kind in ("container", "logger") else "")  # fmt: skip
+                          repair=repair)  # fmt: skip
         elif one.kind == "ndarray":
             engine.report(rules.MutableArray, where, at, one.name, value=one)
         elif one.kind in ("iterator", "generator"):
@@ -173,9 +174,7 @@ def mutate(
         said.add(one.name)
 
 
-def fill(
-    engine: Engine, keywords: dict[str, Value], frame: Frame, node: ast.AST
-) -> None:  # fmt: skip
+def fill(engine: Engine, keywords: dict[str, Value], frame: Frame, node: ast.AST) -> None:
     """Report what ``out=`` names, an array or a tuple of them, as changed."""
     for one in keywords["out"].each() if "out" in keywords else ():
         for part in (one.fields or {}).values() if one.kind == "tuple" else (one,):
