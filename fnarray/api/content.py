@@ -24,10 +24,10 @@ import numpy as np
 
 from ..core import lazy
 from ..core.array import ArrayImpl
-from ..core.callables import is_strange
+from ..core.callables import instance_dict, is_strange
 from ..core.source import PACKAGE
 from ..core.store import digest
-from ..purity.guards import MISSING, Guards, mapping_of, parts_of, state, static
+from ..purity.guards import MISSING, Guards, attributes_of, parts_of, state, static
 
 
 def _words(text: str) -> frozenset[str]:
@@ -316,7 +316,9 @@ class Content:
             for value in (field.default, field.default_factory):
                 self._say("none") if value is dataclasses.MISSING else self.add(value)
         for name in sorted(space.keys() - _SILENT):
-            if not (fields and name in _WRITTEN and _is_written(space[name])):
+            if fields and name in _WRITTEN and _is_written(space[name]):
+                self._code(space[name].__code__)  # what ``exec`` makes has no file either
+            else:
                 self._entry(name, space[name])
 
     def _entry(self, name: str, value: Any) -> None:
@@ -328,11 +330,14 @@ class Content:
             self.add(value.__func__ if type(value) in (staticmethod, classmethod) else value)
 
     def _guard(self, obj: Any) -> None:
-        cls, held = type(obj), state(obj)
+        cls, held = type(obj), instance_dict(obj)
         self.guards.add_static(cls, "__getattribute__", static(cls, "__getattribute__"))
         self.guards.add_class(obj)
-        if held:  # all of it: who is given the object may ask for more than the code names
-            self.guards.add_contents(obj, cls.__qualname__, mapping_of(held))
+        self.guards.add_names(cls)  # Python may ask for any special method
+        if held is not None:
+            # All of it, and that there is no more, or another: who is given the object may ask
+            # for more than the code names, and an attribute set on it hides one of its class.
+            self.guards.add_contents(obj, cls.__qualname__, attributes_of(obj, held))
         special = {n for c in cls.__mro__[:-1] for n in vars(c) if n[:2] == "__"} - _SILENT
         for name in self._names | special | {"tree_flatten"}:  # asked for by the package itself
             found = static(cls, name)

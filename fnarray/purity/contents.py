@@ -22,7 +22,7 @@ from typing import Any
 
 from ..config import config
 from ..core.trace import Tracer
-from .guards import mapping_of, parts_of
+from .guards import attributes_of, mapping_of, parts_of
 from .objects import (
     class_of,
     instance_dict,
@@ -255,9 +255,8 @@ def _state(one: Any, checks: list[Check]) -> list[Any]:
     inner: list[Any] = []
     space = instance_dict(one)
     if space is not None:
-        # Of another dictionary, too: ``obj.__dict__ = {...}``.
-        checks.append(lambda: instance_dict(one) is space)
-        inner += _mapping(space, checks)
+        checks.append(attributes_of(one, space))
+        inner += [*_KEYS(space), *_VALUES(space)]
     for slot in _slots(class_of(one)):
         try:
             value = slot.__get__(one)

@@ -19,7 +19,7 @@ from ..config import SETTINGS, Config
 from ..core.callables import answers_itself, class_of, module_name, said_of
 from ..core.tree_nodes import node_functions
 from .bindings import bound_in_class
-from .guards import MISSING, Guards, mapping_of, parts_of, static
+from .guards import MISSING, Guards, attributes_of, parts_of, static
 from .known import effect_of
 from .objects import (
     attribute_of,
@@ -340,7 +340,7 @@ def _of_instance(
         except Exception:  # a library's descriptor may raise anything: nothing is known then
             return None
         if user and space:  # such as an enumeration's ``value``: it looks at what the object holds
-            guards.add_contents(obj, name, mapping_of(space))
+            guards.add_contents(obj, name, attributes_of(obj, space))
     constant = _is_fixed(value) or is_constant(name, _declared(cls, "__annotations__"))
     made = resolver.describe(found, spelled, "attribute", constant)
     if user and not binds:
@@ -461,6 +461,11 @@ def _own(resolver: Describer, obj: Any, name: str, inner: Any, spelled: str, val
     kept = made.constant or made.kind in ("function", "class", "module", "partial")
     if kept and not value.guarded:
         resolver.guards.add_state(obj, name, inner)
+        if is_user_module(module_of(cls := class_of(obj))):
+            # A property of the class, set later, would come first.
+            found = static(cls, name)
+            guards = resolver.guards
+            guards.add_names(cls) if found is MISSING else guards.add_static(cls, name, found)
     return resolver.settled(made)
 
 

@@ -77,6 +77,7 @@ STATES = (
     (np.getbufsize, np.setbufsize),
     (np.get_printoptions, lambda options: np.set_printoptions(**options)),
     (lambda: fnarray.config.num_threads, lambda n: fnarray.config.update("num_threads", n)),
+    (lambda: fnarray.config.verify, lambda on: fnarray.config.update("verify", on)),
 )
 
 
@@ -137,6 +138,8 @@ def test_a_change_is_seen(name, recorded, folder):
     Nor where the program was found on disk: then it was not traced, and is guarded otherwise.
     """
     row, number = ROWS[name], list(ROWS).index(name)
+    # Where graphs are verified, as in all other tests, nothing is recorded.
+    fnarray.config.update("verify", not recorded)
     if recorded and isinstance(result(fnarray.jit(module_of(row, folder, number).f)), list):
         return
     made = module_of(row, folder, number)
@@ -165,7 +168,14 @@ RUN = """
 import sys, runpy, types, json
 import numpy as np
 import fnarray, fnarray.numpy as jnp
+from fnarray.api.recorded import Recorder
 from fnarray.errors import EffectError
+found = Recorder.found
+def counted(self):
+    program = found(self)
+    out[path].append(program is not None)
+    return program
+Recorder.found = counted
 changed, out = sys.argv[1] == "1", {}
 for path in sys.argv[2:]:
     made = types.ModuleType(path); made.__file__ = path; sys.modules[path] = made
@@ -174,7 +184,9 @@ for path in sys.argv[2:]:
         exec(made.CHANGE, made.__dict__)
     try:
         x = jnp.float32(1.5)
-        out[path] = [np.asarray(fnarray.jit(made.f)(x)).tolist(), np.asarray(made.f(x)).tolist()]
+        out[path] = []
+        ours, plain = np.asarray(fnarray.jit(made.f)(x)), np.asarray(made.f(x))
+        out[path] = [ours.tolist(), plain.tolist(), any(out[path])]
     except EffectError:
         out[path] = "refused"
 print(json.dumps(out))
@@ -192,17 +204,18 @@ def test_a_change_is_seen_by_another_process(folder, cache_dir):
     def run(changed):
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", RUN, changed, *paths],
-            check=True, capture_output=True, text=True,
+            check=True, capture_output=True, text=True, env=os.environ | {"FNARRAY_VERIFY": "0"},
         )  # fmt: skip
         return json.loads(done.stdout)
 
-    before, after = run("0"), run("1")
+    before, again, after = run("0"), run("0"), run("1")
     seen = [path for path in paths if "refused" not in (before[path], after[path])]
     assert len(seen) >= 10
+    assert sum(again[path][2] for path in seen) >= 10, "few are found on disk"
     for path in seen:
-        for compiled, plain in (before[path], after[path]):
+        for compiled, plain, _ in (before[path], again[path], after[path]):
             np.testing.assert_allclose(compiled, plain, rtol=1e-6)
-        assert before[path] != after[path]
+        assert before[path][:2] != after[path][:2]
 
 
 def test_there_are_enough_of_them():

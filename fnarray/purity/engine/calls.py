@@ -39,7 +39,7 @@ from .callbacks import body_of, call_back, callbacks, excuse, is_called, look_in
 from .entry import LITERAL, bind_arguments, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
-from .ownership import is_known, keep, mutate, use, use_all, use_whole
+from .ownership import fill, is_known, keep, mutate, use, use_all, use_whole
 from .parts import from_outside, of_metaclass, take_attribute, take_element
 from .protocols import draw, each_of
 from .searches import attribute_named, written_names
@@ -385,8 +385,8 @@ def call_builtin(
         use_whole(engine, value, frame, node)
     objects = ref.partition(".")[0] not in _INSPECTING
     callbacks(engine, [*args, *keywords.values()], frame, node, objects=objects)
-    if ref.startswith("numpy.") and "out" in keywords:
-        mutate(engine, keywords["out"], frame, node, "out=")
+    if ref.startswith("numpy."):
+        fill(engine, keywords, frame, node)
     held: Fields | None = {} if kind not in ("scalar", "frozen") else None
     if ref in SHALLOW and args and held is not None:
         parts = [take_element(engine, one, frame) for one in args]
@@ -518,6 +518,8 @@ def call_unknown(
         for value in everything:
             use(engine, value, frame, node)
         return engine.array(frame.level) if ".numpy." in callee.ref else engine.unknown(frame.level)
+    if args and callee.ref == "contextlib.enter_context":
+        return protocols.manage_all(engine, args[0], frame, node)
     if callee.kind == "wraps":
         if args and callee.bound is not None:
             return wrap(engine, args[0], callee.bound, frame, node)
@@ -525,8 +527,7 @@ def call_unknown(
     if callee.kind or callee.holder != "attribute":
         # An attribute that is called is a function, whatever else is not known of it.
         use(engine, callee, frame, node)
-    if "out" in keywords:
-        mutate(engine, keywords["out"], frame, node, "out=")
+    fill(engine, keywords, frame, node)
     if callee.bound is not None and callee.kind == "function":
         use(engine, callee.bound, frame, node)  # a method that nobody enters
     if callee.fields and callee.level == OUTSIDE and callee.kind in ("frozen", "function"):

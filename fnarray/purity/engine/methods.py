@@ -11,9 +11,9 @@ from ..values import CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join, numbered
 from .callbacks import call_back, callbacks
 from .entry import trace
 from .machine import Engine
-from .ownership import hold, mutate, use, use_all, use_whole
+from .ownership import fill, hold, mutate, use, use_all, use_whole
 from .parts import take_element
-from .protocols import COMPARED, ask, draw, encodes, finish, leave, manage, match_items, write
+from .protocols import COMPARED, ask, draw, encodes, finish, manage_all, match_items, write
 from .stores import put, shift
 
 _LOGGERS = frozenset(
@@ -48,10 +48,8 @@ def call_method(
         )
         engine.report(rule, frame, node, base.name)
         return engine.unknown(frame.level)
-    if name == "enter_context" and args:  # of an ``ExitStack``
-        entered = manage(engine, args[0], frame, node)
-        leave(engine, args[0], frame, node)
-        return entered
+    if name == "enter_context" and args:
+        return manage_all(engine, args[0], frame, node)
     if name == "cache_clear" and base.keeps and base.level == OUTSIDE:
         mutate(engine, base, frame, node, name)
     if name in _ENDS:
@@ -73,8 +71,7 @@ def call_method(
                 draw(engine, value, frame, node)
     else:
         use(engine, base, frame, node)
-    if "out" in keywords:
-        mutate(engine, keywords["out"], frame, node, "out=")
+    fill(engine, keywords, frame, node)
     if name == "join":
         for value in args:
             draw(engine, value, frame, node)

@@ -64,8 +64,9 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
         elif one.rebound and one.kind not in ("function", "class", "module"):
             engine.report(rules.ReboundCell, where, at, one.name, one.rebound, value=one)
         elif one.kind in CONTAINERS or one.kind == "logger":
+            repair = _OF_OTHERS if one.kind in ("container", "logger") else ""
             engine.report(rules.MutableRead, where, at, one.name, one.kind, value=one,
-                          repair=_OF_OTHERS if one.kind == "container" else "")  # fmt: skip
+                          repair=repair)  # fmt: skip
         elif one.kind == "ndarray":
             engine.report(rules.MutableArray, where, at, one.name, value=one)
         elif one.kind in ("iterator", "generator"):
@@ -79,6 +80,8 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
             pass
         elif one.holder == "attribute":
             repair = _OF_CLASSES if _is_of_class(engine, at, where) else ""
+            if one.name.rpartition(".")[2].startswith("__"):  # whose name is Python's
+                repair = _OF_OTHERS
             engine.report(rules.MutableAttribute, where, at, one.name, value=one, repair=repair)
         elif one.kind == "scalar" and one.holder == "global":
             engine.report(rules.GlobalScalar, where, at, one.name)
@@ -169,6 +172,13 @@ def mutate(
             engine.report(rules.CapturedMutation, frame, node, name, what, value=one, given=given,
                           repair=_OF_CACHES if what == "cache_clear" else repair)  # fmt: skip
         said.add(one.name)
+
+
+def fill(engine: Engine, keywords: dict[str, Value], frame: Frame, node: ast.AST) -> None:
+    """Report what ``out=`` names, an array or a tuple of them, as changed."""
+    for one in keywords["out"].each() if "out" in keywords else ():
+        for part in (one.fields or {}).values() if one.kind == "tuple" else (one,):
+            mutate(engine, part, frame, node, "out=")
 
 
 def _global_of(node: ast.AST, what: str) -> str:

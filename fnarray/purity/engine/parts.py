@@ -187,6 +187,8 @@ def _found(engine: Engine, one: Value, attr: str, name: str, frame: Frame, node:
     """Return what an object from outside has by a name; properties and descriptors run."""
     value = engine.resolver.attribute(one, attr)
     if value is None:
+        if attr == "__origin__" and one.kind == "class":  # of ``Class[int]``
+            return one
         if one.ref and one.kind in ("module", "class", "function", ""):
             ref = f"{one.ref}.{attr}"
             return from_outside(

@@ -95,6 +95,8 @@ def ask_class(
             if body_of(engine, method) is not None:
                 bound = method if method.bound is not None else method.but(bound=one)
                 found.append(engine.call(bound, [index], {}, frame, node))
+            elif method.kind in ("function", "class"):  # of ``Generic``: it stands for the class
+                found.append(one)
     return join(found)
 
 
@@ -436,10 +438,17 @@ def leave(
     unknown = engine.unknown(frame.level)
     raised = join(engine.raised) or unknown
     for one in value.each():
-        if one.kind == "instance" or (one.level == OUTSIDE and one.kind == "file"):
+        if _is_manager(engine, one):
             method = take_attribute(engine, one, _MANAGED[late][1], frame, node)
             if body_of(engine, method) is not None:
                 engine.call(method, [unknown, raised, unknown], {}, frame, node)
+
+
+def _is_manager(engine: Engine, one: Value) -> bool:
+    """Say whether ``with`` calls methods that can be looked up: frozen objects have them, too."""
+    if one.kind == "instance":
+        return True
+    return one.level == OUTSIDE and (one.kind == "file" or engine.resolver.is_custom(one))
 
 
 #: What ``with`` calls, and what ``async with`` does.
@@ -455,7 +464,7 @@ def manage(
         if one.kind == "context":
             found.append((one.fields or {})[None])
             continue
-        if one.kind == "instance" or (one.level == OUTSIDE and one.kind == "file"):
+        if _is_manager(engine, one):
             enter = take_attribute(engine, one, _MANAGED[late][0], frame, node)
             seen = body_of(engine, enter) is not None
             given = engine.call(enter, [], {}, frame, node) if seen else one
@@ -467,3 +476,10 @@ def manage(
         else:
             found.append(one)
     return join(found) or value
+
+
+def manage_all(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Enter a context manager and leave it: what an ``ExitStack`` does."""
+    entered = manage(engine, value, frame, node)
+    leave(engine, value, frame, node)
+    return entered

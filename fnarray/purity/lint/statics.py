@@ -315,8 +315,8 @@ class StaticResolver:
         value = join(found)
         if holder == "global" and name in scope.writes and is_number(bindings):
             value = Value("scalar", OUTSIDE)
-        if value is None:
-            return None
+        if value is None:  # nothing is known of it, but whose it is
+            return Value("", OUTSIDE, name=name, holder=holder) if holder == "global" else None
         if value.kind == "ndarray" and name in scope.frozen:
             value = value.but(kind="frozen")
         constant = bool(_CAPITALS.match(name)) or any(is_final(b) for b in bindings)
@@ -366,8 +366,9 @@ class StaticResolver:
             # A field of a dataclass, which nothing but its annotation tells of.
             return Value("", OUTSIDE, name=spelled, holder="attribute", home=owner,
                          constant=value.kind != "instance")  # fmt: skip
-        if inner.kind == "scalar" and classes.is_enum(self.project, owner):
-            return Value("frozen", OUTSIDE, name=spelled, holder="attribute", constant=True)
+        if inner.kind in ("scalar", "tuple") and classes.is_enum(self.project, owner):
+            return Value("frozen", OUTSIDE, name=spelled, ref=value.ref, holder="attribute",
+                         constant=True)  # fmt: skip
         if inner.ref == _METHOD and value.kind != "class" and inner.bound is not None:
             return inner.but(bound=inner.bound.but(bound=value))
         scope = next((b.scope for b in bindings if isinstance(b, Defined)), None)

@@ -137,6 +137,19 @@ def step(x, tag):
 """
 
 
+#: What to do about what stops, and about what shows how far a loop is.
+_OF_TOOLS = {
+    **dict.fromkeys(
+        ("breakpoint", "pdb.set_trace", "ipdb.set_trace", "pudb.set_trace", "IPython.embed"),
+        "Use fnarray.debug.breakpoint, which stops when the compiled program runs.",
+    ),
+    **dict.fromkeys(
+        ("tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange", "rich.progress.track"),
+        "Show progress in the loop that calls the traced function.",
+    ),
+}
+
+
 class Print(LintRule):
     """``print`` and its like."""
 
@@ -150,6 +163,7 @@ class Print(LintRule):
         traceback.print_last pdb bdb ipdb pudb IPython.embed sys.displayhook sys.excepthook tqdm
         rich.progress rich.console alive_progress progressbar icecream builtins.breakpoint
     """
+    repairs = _OF_TOOLS
     why = """
 Tracing runs once per signature, so the text appears at the first call only, and shows tracers.
 """

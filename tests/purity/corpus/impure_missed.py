@@ -2,8 +2,12 @@
 
 import argparse
 import builtins
+import contextlib
 import cProfile
+import ctypes
+import dataclasses
 import decimal
+import enum
 import functools
 import pdb
 import random
@@ -425,4 +429,65 @@ def e_walrus_alias(x):
 @jit
 def e_setattr_module(x):
     types.seen = x  # !
+    return x
+
+
+@dataclasses.dataclass(frozen=True)
+class Noted:
+    k: float = 2.0
+
+    def __enter__(self):
+        log.append("in")  # ! e_frozen_manager e_frozen_manager_in_a_stack
+        return self.k
+
+    def __exit__(self, *raised):
+        pass
+
+
+noted = Noted()
+
+
+@jit
+def e_frozen_manager(x):
+    with noted as k:
+        return x * k
+
+
+@jit
+def e_frozen_manager_in_a_stack(x):
+    with contextlib.ExitStack() as stack:
+        return x * stack.enter_context(noted)
+
+
+@jit
+def e_out_in_a_tuple(x):
+    np.add(out, 1.0, out=(out,))  # !
+    return x
+
+
+class Mode(enum.Enum):
+    FAST = 1
+    SLOW = (2, 3)
+
+    def noted(self):
+        log.append(self)  # ! e_method_of_a_member e_method_of_a_tuple_member
+        return 2.0
+
+
+@jit
+def e_method_of_a_member(x):
+    return x * Mode.FAST.noted()
+
+
+@jit
+def e_method_of_a_tuple_member(x):
+    return x * Mode.SLOW.noted()
+
+
+numbers = (ctypes.c_double * 2)()
+
+
+@jit
+def e_item_of_a_ctypes_array(x):
+    numbers[0] = 1.0  # !
     return x
