@@ -140,23 +140,26 @@ def contracted(
         return narrow(matmul(a, b, product, wide), dtype)
     lhs, rhs, wide = _widened(lhs, rhs, dtype)
     a, b, shape = stacks(lhs, rhs, form)
-    if a.size > _LINE and a.size == b.size == a.shape[-1] and a.dtype.kind in "fc":
-        return narrow(_of_vectors(a.reshape(-1), b.reshape(-1)).reshape(shape), dtype)
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    if m == n == 1 and k > LINE and a.dtype.kind in "fc":
+        return narrow(_of_vectors(a.reshape(-1, k), b.reshape(-1, k)).reshape(shape), dtype)
     return narrow(matmul(a, b, product, wide).reshape(shape), dtype)
 
 
 #: Terms of a product of vectors that BLAS adds up in one go. It makes some 32 sums of them, as
 #: kernels do; of 1,000,000 in one go the result is off by 43 ULP.
-_LINE: Final = 1024
+LINE: Final = 1024
 
 
 def _of_vectors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Add up the products of parts of two vectors in pairs, in double precision."""
-    whole = a.size - a.size % _LINE
-    parts = np.matmul(a[:whole].reshape(-1, 1, _LINE), b[:whole].reshape(-1, _LINE, 1))
-    rest = np.matmul(a[whole:], b[whole:])
-    wide = np.result_type(a.dtype, np.float64)
-    return np.asarray(np.add.reduce(parts.reshape(-1), dtype=wide) + rest, a.dtype)
+    """Add up the products of parts of pairs of vectors in pairs, in double precision."""
+    (n, k), wide = a.shape, np.result_type(a.dtype, np.float64)
+    whole = k - k % LINE
+    parts = np.matmul(
+        a[:, :whole].reshape(n, -1, 1, LINE), b[:, :whole].reshape(n, -1, LINE, 1)
+    ).reshape(n, -1)
+    rest = np.matmul(a[:, None, whole:], b[:, whole:, None]).reshape(n)
+    return np.asarray(np.add.reduce(parts, axis=1, dtype=wide) + rest, a.dtype)
 
 
 def _widened(
