@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import lax
 from ..core.array import Array, ArrayImpl
+from ..core.contraction import LINE
 from ..core.dtypes import (
     as_dtype,
     bool_,
@@ -152,7 +153,10 @@ def _common(*ranks: int) -> list[int]:
 
 
 def _by_numpy(multiply: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what finds NumPy's product where it is ours: of vectors or matrices, not promoted."""
+    """Return what finds NumPy's product where it is ours: of vectors or matrices, not promoted.
+
+    Longer sums are taken in parts.
+    """
 
     def instead(a: Any, b: Any, **settings: Any) -> Any:
         ours = (
@@ -161,6 +165,7 @@ def _by_numpy(multiply: Callable[..., Any]) -> Callable[..., Any]:
             and a.dtype is b.dtype
             and a.dtype.char in "fdFD"
             and 0 < a.ndim < 3 > b.ndim > 0
+            and a.shape[-1] <= LINE
         )
         return partial(quietly, multiply) if ours else None
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.avals import ShapedArray
-from ..core.contraction import matmul, narrow, working_dtype
+from ..core.contraction import matmul, narrow, slides_along_lines, working_dtype
 from ..core.dtypes import is_complex, is_float, is_integer
 from ..core.forms import HOST, Inline, KernelRef, Library
 from ..core.tangents import Undefined, is_undefined
@@ -163,6 +163,8 @@ def _conv_eval(lhs: np.ndarray, rhs: np.ndarray, **params: Any) -> np.ndarray:
         x = spread_out(x, 0, around)
     if not (x.size and w.size and prod(places)):
         out = np.zeros((x.shape[0] // batches, w.shape[0], *places), wide)
+    elif slides_along_lines(lhs, rhs, params):
+        out = np.stack([np.correlate(line, w.reshape(-1)) for line in x[:, 0]])[:, None]
     elif together:
         out = _features_last(_windows(x, places, window), w)
     else:

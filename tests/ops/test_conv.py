@@ -114,3 +114,29 @@ def test_columns_about_the_width_of_vectors(dtype):
             views = np.lib.stride_tricks.sliding_window_view(x, (2, 3), (2, 3))
             want = np.einsum("bihwjk,oijk->bohw", views, w)
             close(fnarray.jit(lambda x, w: lax.conv(x, w, (1, 1), "VALID"))(x, w), want)
+
+
+@pytest.mark.parametrize("layout", ["NCH", "NHC"])
+@pytest.mark.parametrize("terms", [48, 1000])
+@pytest.mark.parametrize(("padding", "apart"), [((0, 0), 1), ((7, -3), 1), ((5, 4), 2)])
+def test_long_vectors_slide_along_lines(layout, terms, padding, apart):
+    """Sums of many products of a vector with lines are rounded about once, compiled and not."""
+    x, w = (np.abs(draw(s)) for s in ((3, 1, 2500), (1, 1, terms)))
+    wide = np.zeros((3, 2499 * apart + 1))
+    wide[:, ::apart] = x[:, 0]
+    wide = np.pad(wide, ((0, 0), (padding[0], max(padding[1], 0))))
+    wide = wide[:, : wide.shape[1] + min(padding[1], 0)]
+    want = np.stack([np.correlate(line, w[0, 0].astype(np.float64)) for line in wide])
+    numbers = (layout, "OIH", layout)
+    x = x if layout == "NCH" else np.moveaxis(x, 1, 2)
+
+    def f(x, w):
+        return lax.conv_general_dilated(
+            x, w, (1,), [padding], lhs_dilation=(apart,), dimension_numbers=numbers
+        )
+
+    for got in (f(x, w), fnarray.jit(f)(x, w)):
+        off = (np.asarray(got, np.float64).reshape(want.shape) - want) / np.spacing(
+            np.float32(want.max())
+        )
+        assert np.sqrt(np.mean(off**2)) < 0.5

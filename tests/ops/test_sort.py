@@ -7,6 +7,7 @@ import pytest
 
 import fnarray
 from fnarray import lax
+from fnarray.config import enable_x64
 from fnarray_kernels import sort as kernels
 
 rng = np.random.default_rng(5)
@@ -109,3 +110,17 @@ def test_rows_are_ordered_on_their_own(size, axis):
     key.flat[3::4] *= -1
     _, order = lax.sort_key_val(key, np.indices(key.shape, "int32")[axis], dimension=axis)
     same(np.asarray(order), np.argsort(key, axis=axis, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int8, np.float16])
+@pytest.mark.parametrize("shape", [(300,), (1001,), (3, 1000), (400, 10), (300, 11)])
+def test_orders_of_ties_are_those_of_places(dtype, shape):
+    """Short keys, long ones and short lines: ties, zeros of both signs and NaN stay in order."""
+    x = np.random.default_rng(0).integers(-3, 4, shape).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x[x == 1] = -0.0
+        x[x == 2] = np.nan
+        x[::2] = -x[::2]
+    with enable_x64(True):
+        got = fnarray.jit(fnarray.numpy.argsort)(x)
+    np.testing.assert_array_equal(got, np.argsort(x, axis=-1, kind="stable"))

@@ -88,3 +88,36 @@ def test_named_padding(padding, sizes):
     jax = pytest.importorskip("jax")
     want = jax.lax.padtype_to_pads(*sizes, padding)
     assert lax.padtype_to_pads(*sizes, padding) == [tuple(map(int, p)) for p in want]
+
+
+@pytest.mark.parametrize("function", [lax.add, lax.max, lax.min, lax.mul])
+@pytest.mark.parametrize(
+    ("size", "stride", "spread"), [(1, 1, 1), (13, 1, 1), (6, 1, 3), (7, 2, 2), (50, 1, 1)]
+)
+def test_long_windows_are_combined_in_pairs(function, size, stride, spread):
+    """Whatever their length, stride and dilation, windows have what loops over them give."""
+    x = rng.uniform(0.9, 1.1, (3, 45)).astype(np.float32)
+    start, ufunc = {
+        lax.add: (0, np.add), lax.mul: (1, np.multiply),
+        lax.max: (-np.inf, np.maximum), lax.min: (np.inf, np.minimum),
+    }[function]  # fmt: skip
+    got = lax.reduce_window(
+        x, np.float32(start), function, (1, size), (1, stride), [(0, 0), (4, 2)],
+        window_dilation=(1, spread),
+    )  # fmt: skip
+    wide = np.pad(x.astype(np.float64), ((0, 0), (4, 2)), constant_values=start)
+    count = max(0, (wide.shape[1] - (size - 1) * spread - 1) // stride + 1)
+    want = [
+        wide[:, p * stride : p * stride + (size - 1) * spread + 1 : spread] for p in range(count)
+    ]
+    want = np.stack([ufunc.reduce(w, 1) for w in want], 1) if count else np.empty((3, 0))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_sums_of_long_windows_are_rounded_about_once():
+    """A thousand terms are added in pairs: not by one error each."""
+    x = rng.uniform(0, 1, 4000).astype(np.float32)
+    got = lax.reduce_window(x, np.float32(0), lax.add, (1000,), (1,), "VALID")
+    want = np.convolve(x.astype(np.float64), np.ones(1000), "valid")
+    off = (np.asarray(got, np.float64) - want) / np.spacing(np.float32(want.max()))
+    assert np.sqrt(np.mean(off**2)) < 0.5

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ...core.contraction import slides_along_lines
 from ..ir import Node
 from ..schedule.access import row_major
 from ..target import Limits
@@ -215,7 +216,10 @@ def convolution(node: Node, limits: Limits) -> Run | None:
     letter = LETTERS.get(out.dtype.char)
     if letter is None or not lhs.dtype == rhs.dtype == out.dtype or not 3 <= out.ndim <= 5:
         return None
-    if node.eqn.params["batch_group_count"] > 1 or 0 in (*lhs.shape, *rhs.shape, *out.shape):
+    params = node.eqn.params
+    if params["batch_group_count"] > 1 or 0 in (*lhs.shape, *rhs.shape, *out.shape):
+        return None
+    if slides_along_lines(lhs, rhs, params):
         return None
     sizes, split = _sizes(node)
     if not windows.symbol(letter) or not layout_is_known() or not all(split):
@@ -236,7 +240,7 @@ def convolution(node: Node, limits: Limits) -> Run | None:
     calls = [call for some in found for call in some or ()]
     columns = max((call[_COLUMNS] for call in calls), default=0)
     code = _product(letter, narrow=windows.is_narrow(letter, columns))
-    (n, c, *images), (o, i, *kernel), (m, f, *places) = node.eqn.params["dimension_numbers"]
+    (n, c, *images), (o, i, *kernel), (m, f, *places) = params["dimension_numbers"]
     orders = ((n, *images, c), (*kernel, i, o), (m, *places, f))
     if turned:
         orders = ((c, *images, n), (i, *kernel, o), (*places, m, f))

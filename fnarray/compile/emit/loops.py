@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -55,7 +55,7 @@ class Loops:
         folded = [m for m in tree.members if m.parallel_depth == tree.depth < len(m.loops)]
         for nest in folded:
             with self.writer.spelling(nest.node):
-                self._begin(nest, counters)
+                self._begin(nest, counters, tree)
         chunk = self.span if tree.depth == 0 else ""
         span = chunk or self.values.number(tree.extent)
         turns = {m: n for m in tree.members if (n := self.sums.turns(m, tree))}
@@ -63,6 +63,9 @@ class Loops:
             stack.enter_context(self.writer.spelling(*(m.node for m in tree.members)))
             if turns:
                 span = self._block(stack, span, min(turns.values()))
+            for nest in tree.members:
+                if self.in_blocks and self.sums.rows(nest, tree):
+                    stack.enter_context(self._row(nest))
             name = self.writer.fresh("i")
             if not chunk and not turns:
                 self.values.counted.add(name)
@@ -88,6 +91,16 @@ class Loops:
         for nest in folded:
             with self.writer.spelling(nest.node):
                 self._end(nest, counters)
+
+    @contextmanager
+    def _row(self, nest: Nest) -> Generator[None, None, None]:
+        """Have a loop inside of others of its fold sum by itself."""
+        assert nest.fold is not None
+        parts = self._accumulators[nest]
+        (dtype,) = accumulator_dtypes(nest.fold, nest.node)
+        with self.sums.row(parts, dtype) as self._accumulators[nest]:
+            yield
+        self._accumulators[nest] = parts
 
     def _masked(self, tree: Tree, counters: Counters) -> Masked | None:
         """Return the range of a fold's terms that a mask lets pass, the rest of them folded."""
@@ -171,7 +184,7 @@ class Loops:
             return self.values.value(node.ins[init.number], ())
         return self.values.literal(np.asarray(init, dtype)[()], dtype)
 
-    def _begin(self, nest: Nest, counters: Counters) -> None:
+    def _begin(self, nest: Nest, counters: Counters, tree: Tree | None = None) -> None:
         """Start a fold: set its accumulators, scalars or a box of the result."""
         fold, node = nest.fold, nest.node
         assert fold is not None
@@ -191,7 +204,7 @@ class Loops:
                 ]
                 for _ in nest.places(nest.out)
             ]
-        if self.in_blocks and self.sums.takes(nest):
+        if self.in_blocks and tree is not None and self.sums.takes(nest, tree):
             accumulators = self.sums.begin(nest, accumulators, counters)
         self._accumulators[nest] = accumulators
 
@@ -215,7 +228,7 @@ class Loops:
                 stack.enter_context(self.writer.block(f"if {test}:", barrier=True))
             terms = self._terms(fold, node, out, inner)
             if nest.in_memory:
-                store = self.sums.rows.get(nest) or values.storage[node.out]
+                store = self.sums.stored.get(nest) or values.storage[node.out]
                 offset = store.offset(out)
                 old = values.fetch(store.name, offset, node.out.aval.dtype)
                 new = self._combined(fold, node, [old], terms)[0]
