@@ -6,10 +6,10 @@ out of few pieces is chosen from, element by element, on targets where a choice 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from .target import Limits
 
 _PIECE: Any = AddedStep("piece")
 _CHOICE: Any = AddedStep("choice")
+#: Bytes of the smallest numbers that every processor with masks reads under one.
+_MASKED: Final = 4
 _ROTATED: Any = AddedStep("rotated")
 
 
@@ -34,14 +36,17 @@ def read_pieces(block: Block, limits: Limits) -> Block:
     for was in block.nodes:
         node = was.reading(turns.env)
         makers.update(dict.fromkeys(node.outs, node))
-        if not isinstance(node.form, Pieces) or any(set(p.stride) > {1} for p in node.form.pieces):
+        if not isinstance(node.form, Pieces) or any(
+            max(p.stride, default=1) > 1 for p in node.form.pieces
+        ):
             nodes.append(node)
             continue
         read = outputs.isdisjoint(node.outs) and all(
             isinstance(u.form, Map | Reindex | Reduce) for u in users.get(node.out, ())
         )
         few = 0 < len(node.form.pieces) <= limits.pieces
-        if read and few and all(_is_given(a, makers) for a in node.ins):
+        padded = _is_padded(node, users.get(node.out, ()), limits)
+        if read and (few or padded) and all(_is_given(a, makers) for a in node.ins):
             nodes += _choices(node)
         else:
             nodes += turns.read(node, where_it_lies=read)
@@ -208,6 +213,20 @@ def _unread(operand: int, index: Any) -> Any:
     raise AssertionError("a box of one array reads no indices")
 
 
+def _is_padded(node: Node, users: Sequence[Node], limits: Limits) -> bool:
+    """Whether one elementwise operation can read a padded array where it lies.
+
+    Several, or one at several places, find it laid out once.
+    """
+    aval, form = node.out.aval, node.form
+    if not limits.padded or form.fill is None or not isinstance(node.ins[form.fill], Literal):
+        return False
+    if len(form.pieces) != 1 or aval.dtype.itemsize < _MASKED or len(users) != 1:
+        return False
+    once = isinstance(users[0].form, Map) and sum(a is node.out for a in users[0].ins) == 1
+    return once and bool(aval.shape) and aval.shape[-1] >= limits.padded
+
+
 def _is_given(atom: Atom, makers: Mapping[Var, Node]) -> bool:
     """Whether a value is an input, or read off one: nothing is computed twice for it."""
     maker = makers.get(atom) if isinstance(atom, Var) else None
@@ -240,6 +259,9 @@ def _choices(node: Node) -> list[Node]:
             return tuple(ix - low + start for start, ix, low in starts)
 
         operand = node.ins[piece.operand]
+        if len(form.pieces) == 1 and isinstance(rest, Literal):
+            made(_PIECE, Reindex(place, within, aval.dtype.type(rest.val)), (operand,), aval)
+            break
         taken: Atom = made(_PIECE, Reindex(place, within, aval.dtype.type(0)), (operand,), aval)
         if rest is not None:
             here = Reindex(lambda i, read: (), within, False)

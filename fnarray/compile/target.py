@@ -69,6 +69,11 @@ class Limits:
     pieces : int
         Arrays laid out of up to so many pieces are written into their readers, which choose for
         each element; others are filled piece by piece.
+    padded : int
+        What is padded with a number and read by one elementwise operation is read where it lies,
+        if rows have so many elements, all of which have a mask, of four bytes and up; 0 for
+        nothing: four neighbours of 500 x 500, with zeros around, were eight passes before, and are
+        none (a wave's 100 turns: 92 ms and 25).
     rotated : int
         What is turned round along an axis (`roll`) is read where it lies where what follows that
         axis has so many elements, which share one remainder: six neighbours of 128 x 128 x 128 were
@@ -181,6 +186,7 @@ class Limits:
     vectors: int = 64
     views: bool = True
     pieces: int = 0
+    padded: int = 0
     rotated: int = 16
     streams: int = 24
     parallel: int = 1 << 20

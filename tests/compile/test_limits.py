@@ -419,15 +419,16 @@ def strips(n: int) -> Case:
 
 
 def pieces(n: int) -> Case:
-    """An array laid out of n pieces and three, which a loop reads at two places."""
+    """An array laid out of n pieces and three, which a loop reads at two places; one with holes."""
 
     def f(x):
         y = lax.concatenate([x, *[x[:2]] * (n + 2)], 0)
-        return y[1:] - y[:-1]
+        return y[1:] - y[:-1], lax.pad(x, f32(2), ((1, 0, 1),)) * f32(3)
 
     def want(x):
-        y = np.concatenate([x, *[x[:2]] * (n + 2)])
-        return [y[1:] - y[:-1]]
+        y, z = np.concatenate([x, *[x[:2]] * (n + 2)]), np.full(18, 6, f32)
+        z[1::2] = 3 * x
+        return [y[1:] - y[:-1], z]
 
     return f, want, (numbers(9),)
 
@@ -474,6 +475,22 @@ def rotated(n: int) -> Case:
     return f, lambda x: [np.roll(x, 2, 0) * x], (numbers(6, n),)
 
 
+def padded(n: int) -> Case:
+    """Rows of n numbers, next to zeros and to ones, times another; rows, too, of halves."""
+
+    def f(x):
+        y = lax.mul(lax.pad(x[:, 1:], f32(0), ((0, 0, 0), (0, 1, 0))), x)
+        z = lax.sub(lax.pad(x[1:, :-1], f32(1), ((1, 0, 0), (1, 0, 0))), x)
+        return y, z, lax.add(lax.pad(x[2:-2], f32(np.inf), ((2, 2, 0), (0, 0, 0))), x)
+
+    def want(x):
+        y = np.pad(x[:, 1:], ((0, 0), (0, 1))) * x
+        z = np.pad(x[1:, :-1], ((1, 0), (1, 0)), constant_values=1) - x
+        return [y, z, np.pad(x[2:-2], ((2, 2), (0, 0)), constant_values=np.inf) + x]
+
+    return f, want, (numbers(6, max(n, 2)),)
+
+
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "plain": plain, "spread": spread,
     "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
@@ -485,7 +502,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "lanes": lanes, "lane_state": lane_state, "row": row, "group": group,
     "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
-    "rotated": rotated, "brief": little, "loops": loops, "little": little,
+    "rotated": rotated, "padded": padded, "brief": little, "loops": loops, "little": little,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
@@ -502,7 +519,8 @@ EXTREMES = {
     "few": (0, 1000), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
     "row": (0, 10**6), "group": (0, 1), "shared": (1, 1 << 60), "split": (0, 1 << 60),
     "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (0, 10**6),
-    "rotated": (0, 10**6), "brief": (0, 10**6), "loops": (0, 10**6), "little": (0, 10**9),
+    "rotated": (0, 10**6), "padded": (0, 1, 10**6), "brief": (0, 10**6), "loops": (0, 10**6),
+    "little": (0, 10**9),
 }  # fmt: skip
 
 

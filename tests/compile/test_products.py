@@ -16,17 +16,18 @@ import fnarray.numpy as fnp
 from fnarray import lax
 from fnarray.compile.cpu import blas
 from fnarray.compile.cpu.blas import product_of
-from fnarray.compile.cpu.native import gemm, load
+from fnarray.compile.cpu.native import gemm, load, panels
 from fnarray.compile.cpu.processor import processor
 from fnarray.compile.target import Limits
 from fnarray.core.forms import Contract
 from tests.processors import X86, assembly_for
 
 #: Rows, terms and columns: of a part of a tile, of whole tiles, of one more; of more terms than are
-#: added at a time, of more rows than a panel meets, of two panels and a narrow one.
+#: added at a time, of more rows than a panel meets, of two panels and a narrow one;
+#: of rows that are laid out where columns lie together.
 SIZES = [
     (2, 1, 2), (3, 5, 7), (4, 8, 16), (12, 16, 32), (13, 17, 33), (25, 300, 70), (50, 513, 49),
-    (100, 256, 15), (970, 20, 40), (31, 31, 129),
+    (100, 256, 15), (970, 20, 40), (31, 31, 129), (253, 270, 199),
 ]  # fmt: skip
 #: Every product is one for `blas.matmul`, however small.
 EAGER = Limits(serial=0, share=1)
@@ -55,6 +56,22 @@ def test_products_are_those_of_double_precision(dtype, stack):
         assert got.dtype == dtype
         assert got.shape == (*stack, m, n)
         assert error(got, a.astype("f8") @ b.astype("f8")) < (8 if dtype == "f4" else 64)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+@pytest.mark.parametrize("k", [7, 300])
+def test_a_matrix_times_its_own_transpose_is_computed_once(dtype, k):
+    """Above the diagonal it is what is below; with real numbers of our own, the product's bits."""
+    for rows in (383, 384, 450, 900):
+        x = numbers(dtype, rows, k)
+        got = blas.matmul(EAGER, x, x.T)
+        assert bool(blas._below(x, x.T, got)) == (rows >= 384)
+        assert error(got, x.astype("c16") @ x.T.astype("c16")) < 16
+        if rows >= 384:
+            np.testing.assert_array_equal(np.triu(got, 113), np.tril(got, -113).T)
+        if dtype != "c8":
+            np.testing.assert_array_equal(got, blas.matmul(EAGER, x, x.T.copy()))
+    assert not blas._below(x, x[::-1].T, got)
 
 
 def test_no_entry_beside_the_result_is_touched():
@@ -98,7 +115,11 @@ def test_no_cut_changes_a_bit(dtype):
 
 @pytest.mark.parametrize(
     ("cpu", "tile", "register"),
-    [("znver5", "tile.12.2:", "zmm"), ("znver3", "tile.6.2.whole:", "ymm")],
+    [
+        ("znver5", "tile.12.2:", "zmm"),
+        ("znver5", "tile.12.2.whole:", "zmm"),
+        ("znver3", "tile.6.2.whole:", "ymm"),
+    ],
 )
 @pytest.mark.parametrize("letter", ["s", "d"])
 def test_tiles_keep_their_sums_in_registers(letter, cpu, tile, register, monkeypatch):
@@ -107,7 +128,8 @@ def test_tiles_keep_their_sums_in_registers(letter, cpu, tile, register, monkeyp
         assert gemm.symbol(letter) is None
         return
     known = replace(processor(), wide=register == "zmm", features="+avx2,+fma")
-    monkeypatch.setattr(gemm, "processor", lambda: known)
+    for module in (gemm, panels):
+        monkeypatch.setattr(module, "processor", lambda: known)
     text = gemm.text(gemm.NAME + letter)
     lines = assembly_for(cpu, text, straight=True).splitlines()
     inside = next(k for k in range(lines.index(tile), len(lines)) if "vfmadd" in lines[k])

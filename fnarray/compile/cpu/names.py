@@ -5,6 +5,7 @@ A process that finds its program in the cache imports this alone.
 
 from __future__ import annotations
 
+import platform
 from functools import partial
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from .namespace import CODES
 from .workspace import taken
 
 #: Thresholds of the processor.
-LIMITS: Final = Limits(group=4096)
+LIMITS: Final = Limits(group=4096, padded=16 if platform.machine() in ("x86_64", "AMD64") else 0)
 
 
 def names(limits: Limits) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 The algorithm is that of Goto and van de Geijn (ACM TOMS 34, 2008) with less copied: a panel of some
 columns of the second matrix is laid out so that it fits the nearest cache, and multiplied by the
 rows of the first, where they lie, a tile of the result in registers at a time. Of each entry the
-terms are added in order, `_TERMS` at a time: how the result is cut into tiles, blocks, or parts for
+terms are added in order, `TERMS` at a time: how the result is cut into tiles, blocks, or parts for
 threads changes no bit of it.
 
 It is for processors whose registers of 512 bits are worth using: libraries may have been told not
@@ -14,60 +14,27 @@ up to 256 x 256 (the same note). Elsewhere, and for complex numbers, products ar
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..processor import processor
+from . import panels
+from .panels import ALL, KINDS, TERMS, Kind, has_masks, load, mask, store, tall
 
-#: Terms between which a sum goes to memory.
-_TERMS: Final = 256
 #: Rows of the tile for what remains, which may be fewer.
 _REST: Final = 4
-#: Rows of the first matrix that a panel meets, which stay in the second cache of 512 KB, or 1 MB.
-_ROWS: Final = (240, 960)
+#: Rows of the first matrix that a panel meets, which stay in the second cache of 512 KB; and bytes
+#: of them, where it has 1 MB or more, some of which others take: of 960 rows of float32 products
+#: of 1,000 x 1,000 made 0.24 fused operations a cycle beside other processes, of 480 they make
+#: 0.57; of float64 512 x 512 made 43 GF/s with 480 rows, and 50 with 240.
+_ROWS, _BLOCK = 240, 480 << 10
+#: Panels from which rows of the first matrix whose terms lie apart are laid out for all of them.
+_REUSED: Final = 6
 #: Rows whose pointers are made of one: the processor adds up to twice a register to an address.
 _GROUP: Final = 3
 #: Panels are laid out anew from so many rows on where others lie between their rows.
 _WORTH: Final = 24
-#: Columns that are turned at once.
-_SQUARE: Final = 8
 
 
-#: In place of a mask: all.
-_ALL: Final = ""
-
-
-class Kind(NamedTuple):
-    """A kind of number: its name in LLVM, its bytes, and how LLVM abbreviates it."""
-
-    name: str
-    size: int
-    short: str
-
-    @property
-    def lanes(self) -> int:
-        """How many fit a register."""
-        return (64 if _has_masks() else 32) // self.size
-
-    @property
-    def vector(self) -> str:
-        """The type of a register of them."""
-        return f"<{self.lanes} x {self.name}>"
-
-
-def _has_masks() -> bool:
-    """Whether registers have 512 bits, and masks registers of their own."""
-    return processor().wide
-
-
-def tall() -> int:
-    """Return the rows of a tile: with two vectors across, and what they are made of, they fit.
-
-    Into 32 registers, or 16: of these a mask takes one, which whole tiles do without.
-    """
-    return 12 if _has_masks() else 6
-
-
-KINDS: Final = {"s": Kind("float", 4, "f32"), "d": Kind("double", 8, "f64")}
 #: What products take: the first matrices; rows, terms and columns; how far apart, in entries, rows
 #: of each matrix begin, or columns where these lie together; whether they do, in factors; how many
 #: pairs there are, and how many bytes apart the matrices of each kind are.
@@ -84,12 +51,12 @@ def large() -> float:
     Where registers have 256 bits, 256 x 256 are as fast, and 512 x 512 take 1.0 to 1.5 times as
     long: BLAS lays out the first matrix, too.
     """
-    return math.inf if _has_masks() else 1 << 26
+    return math.inf if has_masks() else 1 << 26
 
 
 def symbol(letter: str) -> str | None:
     """Return what object code calls a product of BLAS's ``s`` or ``d``; None if BLAS is better."""
-    able = _has_masks() or {"+avx2", "+fma"} <= set(processor().features.split(","))
+    able = has_masks() or {"+avx2", "+fma"} <= set(processor().features.split(","))
     return NAME + letter if letter in KINDS and able else None
 
 
@@ -99,7 +66,14 @@ def text(name: str) -> str | None:
     if symbol(letter) != name:
         return None
     kind = KINDS[letter]
-    return "\n".join((parts(kind), _columns(kind), _PRODUCT.format(name=name, **sizes(kind))))
+    return "\n".join(
+        (
+            parts(kind),
+            panels.columns(kind),
+            panels.keep(kind),
+            _PRODUCT.format(name=name, **sizes(kind)),
+        )
+    )
 
 
 def parts(kind: Kind, across: tuple[int, ...] = (1, 2)) -> str:
@@ -111,17 +85,18 @@ def parts(kind: Kind, across: tuple[int, ...] = (1, 2)) -> str:
         Of how many vectors strips there are.
     """
     tiles = [_tile(kind, r, w) for r in (tall(), _REST) for w in across]
-    if not _has_masks():
-        tiles += [_tile(kind, tall(), w, whole=True) for w in across]
-    return "\n".join((*tiles, *(_strip(kind, w) for w in across), _rows(kind), _declared(kind)))
+    tiles += [_tile(kind, tall(), w, whole=True) for w in across if _is_apart(w)]
+    return "\n".join(
+        (*tiles, *(_strip(kind, w) for w in across), panels.rows(kind), _declared(kind))
+    )
 
 
 def _declared(kind: Kind) -> str:
     v, size, x = kind.vector, f"v{kind.lanes}{kind.short}.p0", f"v{kind.lanes}{kind.short}"
-    half, pair = f"<{_SQUARE} x {kind.name}>", f"[{2 * kind.lanes} x {kind.name}]"
+    half, pair = f"<{panels.SQUARE} x {kind.name}>", f"[{2 * kind.lanes} x {kind.name}]"
     loads = {f"declare {v} @llvm.masked.load.{size}(ptr, <{kind.lanes} x i1>, {v})"}
-    square = f"v{_SQUARE}{kind.short}.p0"
-    loads.add(f"declare {half} @llvm.masked.load.{square}(ptr, <{_SQUARE} x i1>, {half})")
+    square = f"v{panels.SQUARE}{kind.short}.p0"
+    loads.add(f"declare {half} @llvm.masked.load.{square}(ptr, <{panels.SQUARE} x i1>, {half})")
     return "\n".join(
         (
             *sorted(loads),
@@ -131,40 +106,6 @@ def _declared(kind: Kind) -> str:
             f"@zeros = internal constant {pair} zeroinitializer, align 64",
             'attributes #0 = { nounwind "prefer-vector-width"="512" }',
         )
-    )
-
-
-def _mask(to: str, count: str, lanes: int) -> list[str]:
-    """Return lines that make a mask of the first lanes, of an ``i64`` count of up to 2**31."""
-    places = ", ".join(f"i32 {k}" for k in range(lanes))
-    return [
-        f"%{to}.short = trunc i64 {count} to i32",
-        f"%{to}.one = insertelement <{lanes} x i32> poison, i32 %{to}.short, i64 0",
-        (
-            f"%{to}.all = shufflevector <{lanes} x i32> %{to}.one, <{lanes} x i32> poison, "
-            f"<{lanes} x i32> zeroinitializer"
-        ),
-        f"%{to} = icmp sgt <{lanes} x i32> %{to}.all, <{places}>",
-    ]
-
-
-def _load(to: str, at: str, mask: str, kind: Kind, lanes: int) -> str:
-    v = f"<{lanes} x {kind.name}>"
-    if mask == _ALL:
-        return f"%{to} = load {v}, ptr {at}, align {kind.size}"
-    return (
-        f"%{to} = call {v} @llvm.masked.load.v{lanes}{kind.short}.p0(ptr align {kind.size} {at}, "
-        f"<{lanes} x i1> {mask}, {v} zeroinitializer)"
-    )
-
-
-def _store(x: str, at: str, mask: str, kind: Kind) -> str:
-    v = kind.vector
-    if mask == _ALL:
-        return f"store {v} {x}, ptr {at}, align {kind.size}"
-    return (
-        f"call void @llvm.masked.store.v{kind.lanes}{kind.short}.p0({v} {x}, "
-        f"ptr align {kind.size} {at}, <{kind.lanes} x i1> {mask})"
     )
 
 
@@ -187,8 +128,8 @@ def _tile(kind: Kind, rows: int, wide: int, *, whole: bool = False) -> str:
     for w in range(wide):
         if not whole:
             lines.append(f"%left.{w} = sub i64 %columns, {w * kind.lanes}")
-            lines += _mask(f"in.{w}", f"%left.{w}", kind.lanes)
-    masks = [_ALL if whole else f"%in.{w}" for w in range(wide)]
+            lines += mask(f"in.{w}", f"%left.{w}", kind.lanes)
+    masks = [ALL if whole else f"%in.{w}" for w in range(wide)]
     for r in range(1, rows):
         steps = r if some else r % _GROUP or _GROUP
         lines.append(f"%down.{r} = mul i64 %down, {steps}")
@@ -221,7 +162,7 @@ def _turn(kind: Kind, rows: int, masks: list[str], skip: list[str]) -> list[str]
         )
     for w in range(len(masks)):
         lines.append(f"%row.{w} = getelementptr i8, ptr %row, i64 {w * step}")
-        lines.append(_load(f"b.{w}", f"%row.{w}", masks[w], kind, lanes))
+        lines.append(load(f"b.{w}", f"%row.{w}", masks[w], kind, lanes))
     for r in range(rows):
         at = f"%from.{r // _GROUP * _GROUP}"
         if r % _GROUP:
@@ -271,20 +212,19 @@ def _put(kind: Kind, rows: int, masks: list[str]) -> list[str]:
                 )
             lines += (
                 f"%old.{here} = getelementptr i8, ptr %old.{r}, i64 {w * step}",
-                _load(f"y.{here}", f"%old.{here}", inside, kind, kind.lanes),
+                load(f"y.{here}", f"%old.{here}", inside, kind, kind.lanes),
                 f"%z.{here} = fadd {v} %y.{here}, %more.{here}",
                 f"%to.{here} = getelementptr i8, ptr %to.{r}, i64 {w * step}",
-                _store(f"%z.{here}", f"%to.{here}", inside, kind),
+                store(f"%z.{here}", f"%to.{here}", inside, kind),
             )
     return [*lines, "ret void"]
 
 
 #: Rows of the first matrix times a panel, tiles of all its columns one under another.
 _STRIP: Final = """\
-define internal void @strip.{wide}(ptr %a, i64 %down, i64 %along, ptr %b, i64 %under, ptr %out,
-    i64 %next, i64 %m, i64 %k, i64 %columns, i1 %fresh) #0 {{
+define internal void @strip.{wide}(ptr %a, i64 %down, i64 %along, i64 %tile, ptr %b, i64 %under,
+    ptr %out, i64 %next, i64 %m, i64 %k, i64 %columns, i1 %fresh) #0 {{
 entry:
-  %down.tall = mul i64 %down, {tall}
   %next.tall = mul i64 %next, {tall}
   %down.rest = mul i64 %down, {rest}
   %next.rest = mul i64 %next, {rest}
@@ -308,7 +248,7 @@ masked:
   br label %next.tile
 next.tile:
   %left.less = sub i64 %left, {tall}
-  %a.tall = getelementptr i8, ptr %a.at, i64 %down.tall
+  %a.tall = getelementptr i8, ptr %a.at, i64 %tile
   %out.tall = getelementptr i8, ptr %out.at, i64 %next.tall
   br label %head
 more:
@@ -330,117 +270,17 @@ end:
 
 
 def _strip(kind: Kind, wide: int) -> str:
-    bare = "" if _has_masks() else ".whole"
+    bare = ".whole" if _is_apart(wide) else ""
     return _STRIP.format(wide=wide, tall=tall(), rest=_REST, bare=bare, all=wide * kind.lanes)
 
 
-def _rows(kind: Kind) -> str:
-    """Return what lays out a panel of a matrix whose rows lie together."""
-    v, step = kind.vector, kind.lanes * kind.size
-    lines = [
-        (
-            "define internal void @rows(ptr noalias %b, i64 %under, ptr noalias %panel, i64 %k, "
-            "i64 %columns) #0 {"
-        ),
-        "entry:",
-    ]
-    for w in range(2):
-        lines.append(f"%left.{w} = sub i64 %columns, {w * kind.lanes}")
-        lines += _mask(f"in.{w}", f"%left.{w}", kind.lanes)
-    lines += (
-        "br label %turn",
-        "turn:",
-        "%p = phi i64 [ 0, %entry ], [ %p.next, %turn ]",
-        "%from = phi ptr [ %b, %entry ], [ %from.next, %turn ]",
-        "%to = phi ptr [ %panel, %entry ], [ %to.next, %turn ]",
-    )
-    for w in range(2):
-        lines += (
-            f"%from.{w} = getelementptr i8, ptr %from, i64 {w * step}",
-            f"%to.{w} = getelementptr i8, ptr %to, i64 {w * step}",
-            _load(f"x.{w}", f"%from.{w}", f"%in.{w}", kind, kind.lanes),
-            f"store {v} %x.{w}, ptr %to.{w}, align {step}",
-        )
-    lines += (
-        "%from.next = getelementptr i8, ptr %from, i64 %under",
-        f"%to.next = getelementptr i8, ptr %to, i64 {2 * step}",
-        "%p.next = add nuw i64 %p, 1",
-        "%again = icmp ult i64 %p.next, %k",
-        "br i1 %again, label %turn, label %end",
-    )
-    return "\n".join((*lines, "end:", "ret void", "}"))
+def _is_apart(wide: int) -> bool:
+    """Whether whole tiles, with all of their columns, are code of their own that has no masks.
 
-
-def _columns(kind: Kind) -> str:
-    """Return what lays out a panel of a matrix whose columns lie together: squares are turned."""
-    n, size, v = _SQUARE, kind.size, f"<{_SQUARE} x {kind.name}>"
-    lines = [
-        (
-            "define internal void @columns(ptr noalias %b, i64 %across, ptr noalias %panel, "
-            "i64 %k, i64 %columns) #0 {"
-        ),
-        "entry:",
-        f"%group = mul i64 %across, {n}",
-        "br label %some",
-        "some:",
-        "%j = phi i64 [ 0, %entry ], [ %j.next, %last ]",
-        "%b.some = phi ptr [ %b, %entry ], [ %b.next, %last ]",
-        f"%panel.some = getelementptr {kind.name}, ptr %panel, i64 %j",
-        "%here = sub i64 %columns, %j",
-        "br label %turn",
-        "turn:",
-        "%p = phi i64 [ 0, %some ], [ %p.next, %turn ]",
-        "%left = sub i64 %k, %p",
-        *_mask("inside", "%left", n),
-        f"%from.0 = getelementptr {kind.name}, ptr %b.some, i64 %p",
-    ]
-    for r in range(n):
-        if r:
-            lines.append(f"%from.{r} = getelementptr i8, ptr %from.{r - 1}, i64 %across")
-        lines += (
-            f"%is.{r} = icmp sgt i64 %here, {r}",
-            f"%in.{r} = select i1 %is.{r}, <{n} x i1> %inside, <{n} x i1> zeroinitializer",
-            _load(f"x.{r}", f"%from.{r}", f"%in.{r}", kind, n),
-        )
-    lines += _turned(v, n)
-    for r in range(n):
-        lines += (
-            f"%row.{r} = add i64 %p, {r}",
-            f"%skip.{r} = mul i64 %row.{r}, {2 * kind.lanes * size}",
-            f"%to.{r} = getelementptr i8, ptr %panel.some, i64 %skip.{r}",
-            f"store {v} %t.{r}, ptr %to.{r}, align {n * size}",
-        )
-    lines += (
-        f"%p.next = add nuw i64 %p, {n}",
-        "%again = icmp ult i64 %p.next, %k",
-        "br i1 %again, label %turn, label %last",
-        "last:",
-        f"%j.next = add nuw i64 %j, {n}",
-        "%b.next = getelementptr i8, ptr %b.some, i64 %group",
-        "%more = icmp slt i64 %j.next, %columns",
-        "br i1 %more, label %some, label %end",
-    )
-    return "\n".join((*lines, "end:", "ret void", "}"))
-
-
-def _turned(v: str, n: int) -> list[str]:
-    """Return lines that make ``%t.0 ...``, the columns of the rows ``%x.0 ...`` of a square."""
-    lines: list[str] = []
-    names = [f"%x.{r}" for r in range(n)]
-    half = n // 2
-    while half:
-        after = list(names)
-        for r in (r for r in range(n) if not r & half):
-            for to, lift in ((r, 0), (r + half, half)):
-                # Lanes of the first row stay or come down by half; of the second they go up.
-                lanes = [k + lift if not k & half else n + k - half + lift for k in range(n)]
-                after[to] = f"%t.{to}" if half == 1 else f"%t.{half}.{to}"
-                lines.append(
-                    f"{after[to]} = shufflevector {v} {names[r]}, {v} {names[r + half]}, "
-                    f"<{n} x i32> <{', '.join(f'i32 {k}' for k in lanes)}>"
-                )
-        names, half = after, half // 2
-    return lines
+    A load under a mask of 512 bits takes a turn of the units that multiply, too: one in 13 of two
+    vectors across, whose tiles most terms are in; 1.79 fused operations a cycle became 1.86.
+    """
+    return wide > 1 or not has_masks()
 
 
 _PRODUCT: Final = """\
@@ -448,6 +288,7 @@ define void @{name}(ptr %a.0, ptr %b.0, ptr %out.0, i64 %m, i64 %k, i64 %n, i64 
     i64 %ldc, i64 %left, i64 %right, i64 %count, i64 %a.step, i64 %b.step, i64 %out.step) #0 {{
 entry:
   %panel = alloca [{panel} x {element}], align 64
+  %kept = alloca [{kept_entries} x {element}], align 64
   %a.turned = icmp ne i64 %left, 0
   %b.turned = icmp ne i64 %right, 0
   %lda.bytes = mul i64 %lda, {size}
@@ -461,6 +302,10 @@ entry:
   %apart = icmp sgt i64 %ldb, {apart}
   %better = and i1 %tall, %apart
   %laid = or i1 %better, %b.turned
+  %keep.long = icmp sgt i64 %n, {reused}
+  %keep = and i1 %a.turned, %keep.long
+  %m.most = select i1 %keep, i64 {kept}, i64 {rows}
+  %down.tall = mul i64 %down, {tall}
   br label %pairs
 pairs:
   %pair = phi i64 [ 0, %entry ], [ %pair.next, %pairs.next ]
@@ -475,7 +320,7 @@ rows:
   br i1 %i.more, label %rows.some, label %pairs.next
 rows.some:
   %m.left = sub i64 %m, %i
-  %m.some = call i64 @llvm.smin.i64(i64 %m.left, i64 {rows})
+  %m.some = call i64 @llvm.smin.i64(i64 %m.left, i64 %m.most)
   %a.skip = mul i64 %i, %down
   %a.i = getelementptr i8, ptr %a, i64 %a.skip
   %out.skip = mul i64 %i, %next
@@ -493,9 +338,18 @@ terms.some:
   %a.p = getelementptr i8, ptr %a.i, i64 %a.more
   %b.skip = mul i64 %p, %b.down
   %b.p = getelementptr i8, ptr %b, i64 %b.skip
+  br i1 %keep, label %keep.rows, label %ready
+keep.rows:
+  call void @keep(ptr %a.p, i64 %along, ptr %kept, i64 %m.some, i64 %k.some)
+  %kept.tile = mul i64 %k.some, {tile}
+  br label %ready
+ready:
+  %a.use = phi ptr [ %a.p, %terms.some ], [ %kept, %keep.rows ]
+  %along.use = phi i64 [ %along, %terms.some ], [ {tile}, %keep.rows ]
+  %tile = phi i64 [ %down.tall, %terms.some ], [ %kept.tile, %keep.rows ]
   br label %columns
 columns:
-  %j = phi i64 [ 0, %terms.some ], [ %j.next, %columns.next ]
+  %j = phi i64 [ 0, %ready ], [ %j.next, %columns.next ]
   %j.more = icmp slt i64 %j, %n
   br i1 %j.more, label %columns.some, label %terms.next
 columns.some:
@@ -519,12 +373,12 @@ strip:
   %narrow = icmp sle i64 %n.some, {lanes}
   br i1 %narrow, label %strip.one, label %strip.two
 strip.one:
-  call void @strip.1(ptr %a.p, i64 %down, i64 %along, ptr %from, i64 %under, ptr %out.j, i64 %next,
-    i64 %m.some, i64 %k.some, i64 %n.some, i1 %fresh)
+  call void @strip.1(ptr %a.use, i64 %down, i64 %along.use, i64 %tile, ptr %from, i64 %under,
+    ptr %out.j, i64 %next, i64 %m.some, i64 %k.some, i64 %n.some, i1 %fresh)
   br label %columns.next
 strip.two:
-  call void @strip.2(ptr %a.p, i64 %down, i64 %along, ptr %from, i64 %under, ptr %out.j, i64 %next,
-    i64 %m.some, i64 %k.some, i64 %n.some, i1 %fresh)
+  call void @strip.2(ptr %a.use, i64 %down, i64 %along.use, i64 %tile, ptr %from, i64 %under,
+    ptr %out.j, i64 %next, i64 %m.some, i64 %k.some, i64 %n.some, i1 %fresh)
   br label %columns.next
 columns.next:
   %j.next = add i64 %j, {across}
@@ -533,7 +387,7 @@ terms.next:
   %p.next = add i64 %p, {terms}
   br label %terms
 rows.next:
-  %i.next = add i64 %i, {rows}
+  %i.next = add i64 %i, %m.most
   br label %rows
 pairs.next:
   %pair.next = add i64 %pair, 1
@@ -555,9 +409,14 @@ def sizes(kind: Kind) -> dict[str, object]:
         "lanes": kind.lanes,
         "across": across,
         "under": across * kind.size,
-        "panel": across * _TERMS,
+        "panel": across * TERMS,
         "apart": 2 * across,
-        "terms": _TERMS,
-        "rows": _ROWS[_has_masks()],
+        "terms": TERMS,
+        "rows": _BLOCK // (TERMS * kind.size) if has_masks() else _ROWS,
         "worth": _WORTH,
+        "tall": tall(),
+        "tile": tall() * kind.size,
+        "kept": panels.kept(kind),
+        "kept_entries": panels.kept(kind) * TERMS,
+        "reused": _REUSED * across,
     }

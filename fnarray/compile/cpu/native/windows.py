@@ -34,6 +34,7 @@ entry:
   %apart.bytes = mul i64 {apart}, {size}
   %apart = icmp sgt i64 %b.under, %apart.bytes
   %laid = and i1 %tall, %apart
+  %down.tall = mul i64 %down, {tall}
   br label %t.head
 t.head:
   %t.at = phi i64 [ 0, %entry ], [ %t.next, %s.end ]
@@ -95,8 +96,8 @@ r.head:
 r.some:
   br i1 %narrow, label %one, label %two
 one:
-  call void @strip.1(ptr %a.r, i64 %down, i64 %along, ptr %from, i64 %under, ptr %out.r, i64 %next,
-    i64 %m, i64 %k.some, i64 %n.some, i1 %new)
+  call void @strip.1(ptr %a.r, i64 %down, i64 %along, i64 %down.tall, ptr %from, i64 %under,
+    ptr %out.r, i64 %next, i64 %m, i64 %k.some, i64 %n.some, i1 %new)
   br label %r.last
 two:
 {two}
@@ -131,8 +132,8 @@ end:
 }}"""
 
 _TWO: Final = """\
-  call void @strip.2(ptr %a.r, i64 %down, i64 %along, ptr %from, i64 %under, ptr %out.r, i64 %next,
-    i64 %m, i64 %k.some, i64 %n.some, i1 %new)
+  call void @strip.2(ptr %a.r, i64 %down, i64 %along, i64 %down.tall, ptr %from, i64 %under,
+    ptr %out.r, i64 %next, i64 %m, i64 %k.some, i64 %n.some, i1 %new)
   br label %r.last"""
 #: What names of products end with whose columns are one vector at most.
 _NARROW: Final = "1"
