@@ -334,6 +334,10 @@ class Resolver(Protocol):
     def watch(self, value: Value, what: str) -> None:
         """Guard what a function of a library looks at, besides what it is given."""
 
+    def heed(self, value: Value, names: Iterable[str]) -> None:
+        """Guard which special methods the class of a library's object has, by some names."""
+        ...
+
     def members(self, value: Value) -> Iterable[str]:
         """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""
         ...

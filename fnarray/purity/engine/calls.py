@@ -84,6 +84,7 @@ def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value
     engine.named.pop(id(node.func), None)
     args: list[Value] = []
     keywords: dict[str, Value] = {}
+    argument = _argument if engine.resolver.presumes else Engine.expr
     for arg in node.args:
         value = argument(engine, arg, frame)
         if isinstance(arg, ast.Starred) or "**" in keywords:  # whichever parameters they become
@@ -105,9 +106,9 @@ def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value
     return join(found) or engine.unknown(frame.level)
 
 
-def argument(engine: Engine, node: ast.expr, frame: Frame) -> Value:
+def _argument(engine: Engine, node: ast.expr, frame: Frame) -> Value:
     """Evaluate an argument; what is written out decides which way a helper goes."""
-    if type(node) is ast.Constant and engine.resolver.presumes:
+    if type(node) is ast.Constant:
         value = node.value
         if value is None or type(value) in (bool, str):
             return Value("scalar", OUTSIDE, obj=value, constant=True, holder=LITERAL)
