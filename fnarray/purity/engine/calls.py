@@ -101,8 +101,8 @@ def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value
         held = keywords.get("**") if keyword.arg is None else None
         keywords[keyword.arg or "**"] = join([held, value]) or value
     if not callee.others:
-        return engine.call(callee, args, keywords, frame, node, used=used)
-    found = [engine.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
+        return call(engine, callee, args, keywords, frame, node, used=used)
+    found = [call(engine, one, args, keywords, frame, node, used=used) for one in callee.each()]
     return join(found) or engine.unknown(frame.level)
 
 
@@ -517,7 +517,8 @@ def call_unknown(
     ):
         # It is given numbers and arrays: to read them is no effect, and nothing of them is called.
         for value in everything:
-            use(engine, value, frame, node)
+            if value.level == OUTSIDE or value.others:
+                use(engine, value, frame, node)
         return engine.array(frame.level) if ".numpy." in callee.ref else engine.unknown(frame.level)
     if callee.kind == "wraps":
         if args and callee.bound is not None:

@@ -52,14 +52,13 @@ _READ_FREELY = frozenset({"module", "function", "class"})
 def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
     """Note where an object from outside is named, and whether to name it is an effect."""
     engine.name(value, frame, node)
-    if value.ref or value.others:
-        for one in value.each():
-            if one.ref and (code := effect_of(one.ref)) in EFFECT_OBJECTS:
-                engine.report(RULES[code], frame, node, one.ref)
-                # Said once: what is done with it afterwards is the same effect.
-                return engine.unknown(frame.level)
-        if value.others or value.kind in _READ_FREELY:
-            return value
+    for one in value.each() if value.others else (value,):
+        if one.ref and (code := effect_of(one.ref)) in EFFECT_OBJECTS:
+            engine.report(RULES[code], frame, node, one.ref)
+            # Said once: what is done with it afterwards is the same effect.
+            return engine.unknown(frame.level)
+    if value.others or (value.ref and value.kind in _READ_FREELY):
+        return value
     return value.read_at((frame, node))
 
 
