@@ -60,7 +60,7 @@ class Guards:
         self.holds: Callable[[], bool] = always
 
     def _add(self, kind: str, holder: Any, name: str, value: Any) -> None:
-        key = kind, id(holder.ref if isinstance(holder, _Weak) else holder), name
+        key = kind, id(holder.ref if type(holder) is _Weak else holder), name
         if key not in self._entries:
             self._entries[key] = holder, value
             self.holds = self._looked_up
@@ -169,7 +169,7 @@ class Guards:
     def entries(self) -> list[tuple[str, Any, str, Any]]:
         """Return what is guarded: kind, holder, name, and what the name is bound to."""
         return [
-            (kind, holder.ref() if isinstance(holder, _Weak) else holder, name, value)
+            (kind, holder.ref() if type(holder) is _Weak else holder, name, value)
             for (kind, _, name), (holder, value) in self._entries.items()
         ]
 
@@ -238,9 +238,10 @@ def static(cls: type, name: str) -> Any:
 
 def _looked_up_as(cls: type, name: str, found: Any) -> tuple[str, Any]:
     """Return the cheapest look-up of a class's attribute that runs no code of the user's."""
-    kind = class_of(found)
+    kind, meta = class_of(found), class_of(static(type(cls), name))
     plain = type(cls).__getattribute__ is type.__getattribute__ and found is not MISSING
-    if plain and static(type(cls), name) is MISSING:
+    # What a metaclass has goes before the class's own where it can be assigned to.
+    if plain and all(static(meta, put) is MISSING for put in ("__set__", "__delete__")):
         if any(kind is one for one in _ITSELF) or static(kind, "__get__") is MISSING:
             return "attribute", found
         if type(found) is staticmethod:
@@ -250,7 +251,7 @@ def _looked_up_as(cls: type, name: str, found: Any) -> tuple[str, Any]:
 
 def _now(kind: str, holder: Any, name: str, value: Any) -> Any:
     """Return what a guarded name stands for now."""
-    if isinstance(holder, _Weak):
+    if type(holder) is _Weak:
         holder = holder.ref()
     match kind:
         case "contents" | "trusted":
@@ -314,7 +315,7 @@ class _Check:
             self.ask(value)
             return
         else:
-            owner = self._hold(holder.ref) + "()" if isinstance(holder, _Weak) else (
+            owner = self._hold(holder.ref) + "()" if type(holder) is _Weak else (
                 self._hold(holder))  # fmt: skip
             text = self._attribute(kind, owner, name)
         self.tests.append(f"{text} is {self._hold(value)}")

@@ -69,6 +69,7 @@ RESULTS: Final[dict[str, str]] = {
     "collections.ChainMap": "dict",
     "collections.deque": "deque",
     **dict.fromkeys(("array.array", "heapq", "queue.deque", "types.SimpleNamespace"), "container"),
+    **dict.fromkeys(("builtins.memoryview", "mmap.mmap"), "container"),
     **dict.fromkeys(
         (f"builtins.{k}" for k in ("iter", "map", "filter", "zip", "enumerate", "reversed")),
         "iterator",
@@ -200,6 +201,13 @@ ARRAY_MUTATORS: Final = frozenset(
     {"fill", "sort", "partition", "put", "resize", "itemset", "setfield", "setflags", "byteswap",
      "__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__"}
 )  # fmt: skip
+#: Methods that change buffers, mapped files, locks: what else is called so, nobody knows.
+BUFFER_MUTATORS: Final = frozenset(
+    {"byteswap", "frombytes", "fromlist", "fromfile", "fromunicode", "release", "acquire", "resize",
+     "move", "flush", "read_byte", "write_byte", "close"}
+)  # fmt: skip
+#: Methods that give a view of a buffer's memory.
+MEMORY_VIEWS: Final = frozenset({"cast", "getbuffer"})
 #: Functions and methods that give a view of a NumPy array: what is written into it, the array has.
 VIEWS: Final = frozenset(
     {"reshape", "view", "ravel", "transpose", "swapaxes", "squeeze", "diagonal", "asarray",

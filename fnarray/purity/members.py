@@ -46,8 +46,9 @@ _OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__name
 #: Functions in C, whose names nobody can set.
 _IN_C = frozenset({types.BuiltinFunctionType, types.MethodDescriptorType, types.MethodWrapperType,
                    types.WrapperDescriptorType})  # fmt: skip
-#: Of a class whose attributes can be set (``Py_TPFLAGS_HEAPTYPE``).
-_MADE_IN_PYTHON = 1 << 9
+#: Of a class that is no part of Python's own code, and of one whose attributes cannot be set
+#: (``Py_TPFLAGS_HEAPTYPE``, ``Py_TPFLAGS_IMMUTABLETYPE``).
+_MADE, _IMMUTABLE = 1 << 9, 1 << 8
 #: What a class is called.
 _CALLED = {name: vars(type)[name] for name in ("__name__", "__qualname__")}
 #: From where a class inherits.
@@ -70,8 +71,8 @@ class Describer(Protocol):
     """What looking up attributes asks of the resolver."""
 
     guards: Guards
-    #: Classes, by identity, of which it is being asked what others call for their instances.
-    asked: set[int]
+    #: Classes, by identity, with what others call for their instances; None while that is asked.
+    called: dict[int, tuple[type, dict[Any, Value] | None]]
 
     def describe(
         self, obj: Any, name: str, holder: str = "", constant: bool = False, bound: Any = None
@@ -122,7 +123,7 @@ def attribute(resolver: Describer, obj: Any, name: str, value: Value) -> Value |
     """Return the attribute of an object; None where nobody knows it."""
     spelled = f"{value.name}.{name}" if value.name else name
     if name == "__class__":
-        if is_user_module(module_of(class_of(obj))) and not is_a(obj, type):
+        if is_user_module(module_of(class_of(obj))):
             resolver.guards.add_class(obj)
         return resolver.describe(
             type(obj), vars(type)["__name__"].__get__(type(obj)), "attribute", True
@@ -185,13 +186,16 @@ def _of_class(
         resolver.guards.add_static(cls, name, found)
         if (told := _told_by_type(resolver, cls, name, spelled)) is not None:
             return told
-    elif found is not MISSING and _can_be_set(cls):
+    elif found is not MISSING and can_be_set(cls):
         resolver.guards.add_static(cls, name, found)
     own = meta is not type and is_user_module(module_of(meta))
     if own and (found is MISSING or is_a(static(meta, name), property)):
         return _of_metaclass(resolver, cls, name, spelled, value)
     if found is MISSING or static(meta, "__getattribute__") is not _LOOK_UP:
         above = static(meta, name)
+        if can_be_set(meta):
+            resolver.guards.add_class(cls)
+            resolver.guards.add_static(meta, name, above)
         if meta is not type and above is not MISSING:
             if name in _CHECKED and issubclass(meta, abc.ABCMeta):
                 token = abc.get_cache_token()
@@ -230,10 +234,10 @@ def _of_class(
     return made
 
 
-def _can_be_set(cls: type) -> bool:
-    """Say whether anybody may set the attributes of a library's class."""
-    made_in_python = vars(type)["__flags__"].__get__(cls) & _MADE_IN_PYTHON
-    return bool(made_in_python) and not module_of(cls).startswith("fnarray")
+def can_be_set(cls: type) -> bool:
+    """Say whether anybody may set the attributes of a class: it is not in C, nor one of ours."""
+    flags = vars(type)["__flags__"].__get__(cls)
+    return flags & (_MADE | _IMMUTABLE) == _MADE and module_of(cls).partition(".")[0] != "fnarray"
 
 
 def _told_by_type(resolver: Describer, cls: type, name: str, spelled: str) -> Value | None:
@@ -274,6 +278,7 @@ def _of_metaclass(
     """Return what a metaclass of the user's has by a name, bound to the class."""
     meta = type(cls)
     found = static(meta, name)
+    resolver.guards.add_class(cls)
     resolver.guards.add_static(meta, name, found)
     if found is MISSING:
         return _opaque(spelled) if answers_itself(meta) else None
@@ -313,15 +318,13 @@ def _of_instance(
     if space is not None and name in space and not first:
         return _own(resolver, obj, name, space[name], spelled, value)
     if name == "__dict__" or found is MISSING:
-        if user or is_a(obj, types.FunctionType):
-            guards.add_state(obj, name, MISSING)
-            guards.add_static(cls, name, found)
+        _guard_absence(guards, obj, name, found)
         return _opaque(spelled) if user and answers_itself(cls) else None
     if user:
         guards.add_static(cls, name, found)
         if space is not None and not first:
             guards.add_state(obj, name, MISSING)
-    elif _can_be_set(cls):
+    elif can_be_set(cls):
         guards.add_static(cls, name, found)
     made = _bound(resolver, found, cls, spelled, value)
     if made is not None:
@@ -346,6 +349,20 @@ def _of_instance(
     if user and not binds:
         _finally(made, cls, name)
     return resolver.settled(made)
+
+
+def _guard_absence(guards: Guards, obj: Any, name: str, found: Any) -> None:
+    """Guard that an object has no attribute of its own by a name, and what answers for one."""
+    cls = class_of(obj)
+    if is_user_module(module_of(cls)) or is_a(obj, types.FunctionType):
+        guards.add_state(obj, name, MISSING)
+        guards.add_static(cls, name, found)
+    if found is MISSING and can_be_set(cls):
+        guards.add_class(obj)
+        for special in ("__getattribute__", "__getattr__", name):
+            guards.add_static(cls, special, answer := static(cls, special))
+            if is_a(answer, types.FunctionType):
+                guards.add_function(answer)
 
 
 def _bound(resolver: Describer, found: Any, cls: type, spelled: str, value: Value) -> Value | None:
@@ -521,13 +538,10 @@ def called_for(resolver: Describer, cls: type) -> dict[Any, Value] | None:
     dataclass's fields, whatever can be called: a function, a partial, a class, an object's method.
     None while that is being asked: a class is met again where what makes it is a method of its own.
     """
-    if id(cls) in resolver.asked:
-        return None
-    resolver.asked.add(id(cls))
-    try:
-        return _called_for(resolver, cls) or None
-    finally:
-        resolver.asked.discard(id(cls))
+    if id(cls) not in resolver.called:
+        resolver.called[id(cls)] = cls, None
+        resolver.called[id(cls)] = cls, _called_for(resolver, cls) or None
+    return resolver.called[id(cls)][1]
 
 
 def _called_for(resolver: Describer, cls: type) -> dict[Any, Value]:

@@ -9,6 +9,7 @@ import contextvars
 import datetime
 import enum
 import functools
+import gc
 import io
 import mmap
 import numbers
@@ -215,10 +216,11 @@ _KINDS: dict[type, str] = {
     property: "property", functools.cached_property: "property",
 }  # fmt: skip
 _BASES: tuple[tuple[Any, str], ...] = (
+    # Before lists: an array of Python's own counts as a sequence.
+    ((io.StringIO, io.BytesIO, array.array, memoryview, mmap.mmap), "container"),
     ((list, collections.abc.MutableSequence), "list"),
     ((dict, collections.abc.MutableMapping), "dict"),
     ((set, collections.abc.MutableSet), "set"),
-    ((io.StringIO, io.BytesIO, array.array, memoryview, mmap.mmap), "container"),
     (weakref.finalize, "container"),
     ((contextvars.ContextVar, queue.Queue, queue.SimpleQueue), "container"),
     ((type(threading.Lock()), type(threading.RLock())), "container"),
@@ -322,6 +324,9 @@ class _Bare(Protocol):
 
 def name_of(obj: Any) -> str:
     """Return the qualified name of a function, class or module; "" where it has none."""
+    if type(obj) is types.FunctionType:  # most that are asked for
+        module: Any = obj.__module__
+        return canonical(f"{'builtins' if module is None else module}.{obj.__qualname__}")
     if is_a(obj, types.ModuleType):
         return canonical(module_name(obj))
     if is_strange(obj if is_a(obj, type) else class_of(obj)):
@@ -350,6 +355,38 @@ def name_of(obj: Any) -> str:
         numpy = sys.modules.get("numpy")
         module = "numpy" if numpy is not None and isinstance(obj, numpy.ufunc) else "builtins"
     return canonical(f"{module}.{short}")
+
+
+def makes_named_tuple(fun: types.FunctionType) -> bool:
+    """Say whether a function is a named tuple's ``__new__``: it has defaults, and no source."""
+    made = fun.__code__.co_filename == "<string>" and fun.__globals__.get("__name__", "")
+    return type(made) is str and made.startswith("namedtuple_")
+
+
+def self_name(method: types.MethodType) -> str:
+    """Return what a method calls its object."""
+    inner: Any = method.__func__
+    names = positional(inner) if is_a(inner, types.FunctionType) else ()
+    return names[0] if names else "self"
+
+
+def positional(fun: types.FunctionType) -> tuple[str, ...]:
+    """Return the names of the parameters of a function that may be given by place."""
+    return fun.__code__.co_varnames[: fun.__code__.co_argcount]
+
+
+def iterated(parts: Any) -> Iterator[Any]:
+    """Return the items of a container as its built-in class gives them."""
+    bases: tuple[Any, ...] = (tuple, frozenset, list, set)
+    for base in bases:
+        if is_a(parts, base):
+            return base.__iter__(parts)
+    return iter(parts)
+
+
+def behind(obj: Any) -> Any:
+    """Return the mapping behind a read-only view of it, and any other object itself."""
+    return gc.get_referents(obj)[0] if type(obj) is types.MappingProxyType else obj
 
 
 def canonical(ref: str) -> str:

@@ -6,7 +6,6 @@ import builtins
 import collections
 import enum
 import functools
-import gc
 import operator
 import pathlib
 import sys
@@ -27,6 +26,7 @@ from .members import (
     FINAL_KINDS,
     attribute,
     called_for,
+    can_be_set,
     inherited,
     is_constant,
     names_of,
@@ -35,6 +35,7 @@ from .members import (
 from .objects import (
     attribute_of,
     base_of,
+    behind,
     flags_of,
     instance_dict,
     is_a,
@@ -45,10 +46,14 @@ from .objects import (
     is_user_file,
     is_user_module,
     is_wrapper,
+    iterated,
     kind_of,
+    makes_named_tuple,
     module_of,
     name_of,
+    positional,
     protocol_members,
+    self_name,
     trusted_packages,
     watched_by,
 )
@@ -82,7 +87,7 @@ class LiveResolver:
 
     def __init__(self) -> None:
         self.guards = Guards()
-        self.asked: set[int] = set()
+        self.called: dict[int, tuple[type, dict[Any, Value] | None]] = {}
         self._functions: dict[int, Function] = {}
         #: What has no body to enter, such as a library's functions, by identity.
         self._closed: dict[int, Any] = {}
@@ -119,7 +124,10 @@ class LiveResolver:
                 value.constant = is_final(namespace, name, value.kind)
             return self.settled(value)
         if name in vars(builtins):
-            return self.describe(getattr(builtins, name), name, "global", True)
+            key = 0, name  # of no namespace: described once
+            if key not in self._names:
+                self._names[key] = self.describe(getattr(builtins, name), name, "global", True)
+            return self._names[key]
         return None
 
     def _of_cell(self, fun: types.FunctionType, cell: types.CellType, name: str) -> Value | None:
@@ -251,6 +259,18 @@ class LiveResolver:
             holder, spelled = (WATCHED, setting) if setting else (obj, f"{name} ({what})")
             self.guards.add_contents(holder, spelled, same)
 
+    def heed(self, value: Value, names: Iterable[str]) -> None:
+        """Guard which special methods the class of a library's object has, by some names."""
+        if _is_present(value.obj):
+            self._heed(value.obj, names)
+
+    def _heed(self, obj: Any, names: Iterable[str]) -> None:
+        if can_be_set(cls := class_of(obj)):
+            self.guards.add_class(obj)
+            for name in names:
+                self.guards.add_static(cls, name, found := static(cls, name))
+                self._heed_code(found)
+
     def members(self, value: Value) -> Iterable[str]:
         """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""
         return protocol_members(value.obj) if is_a(value.obj, type) else ()
@@ -283,7 +303,7 @@ class LiveResolver:
             parts = tuple(_VALUES(parts))
         if not is_a(parts, (tuple, frozenset)) and not (value.guarded and _is_plain(parts)):
             return None
-        return (self._element(x, value) for x in _iterated(parts))
+        return (self._element(x, value) for x in iterated(parts))
 
     def item(self, value: Value, index: Any) -> Value | None:
         """Return what a container holds now at a constant index; no code of the user's runs."""
@@ -447,10 +467,19 @@ class LiveResolver:
 
     def _hold_closure(self, value: Value, fun: types.FunctionType, name: str) -> None:
         """Guard what a function of an installed package captures: nobody enters it to see."""
-        file = fun.__code__.co_filename
-        if fun.__closure__ and not is_user_file(file) and not is_own_file(file):
+        if self._heed_code(fun) and fun.__closure__:
             self.hold(fun, name, trusted=True)
             value.fields = self._held_functions(fun)
+
+    def _heed_code(self, fun: Any) -> bool:
+        """Guard the code of a function of an installed package; say whether it is one."""
+        if not is_a(fun, types.FunctionType):
+            return False
+        file = fun.__code__.co_filename
+        if is_user_file(file) or is_own_file(file):
+            return False
+        self.guards.add_function(fun)
+        return True
 
     def function(self, fun: types.FunctionType) -> Function:
         """Return the syntax of a function, with the objects of its defaults."""
@@ -459,7 +488,7 @@ class LiveResolver:
             node, lines, above = source_of(fun)
             self.guards.add_function(fun)
             defaults = dict(
-                zip(reversed(_positional(fun)), reversed(fun.__defaults__ or ()), strict=False)
+                zip(reversed(positional(fun)), reversed(fun.__defaults__ or ()), strict=False)
             )
             defaults |= fun.__kwdefaults__ or {}
             values = {
@@ -479,10 +508,10 @@ class LiveResolver:
             if mark is True:
                 return None
             if is_a(obj, types.MethodType):
-                receiver = self.describe(obj.__self__, _self_name(obj), "receiver")
+                receiver = self.describe(obj.__self__, self_name(obj), "receiver")
                 obj = obj.__func__
             elif is_a(obj, types.FunctionType):
-                if _makes_named_tuple(obj):
+                if makes_named_tuple(obj):
                     self.guards.add_function(obj)
                     return None
                 if is_user_file(obj.__code__.co_filename) and not is_trusted(obj.__module__):
@@ -501,8 +530,7 @@ class LiveResolver:
         if is_strange(cls) or (is_a(cls, enum.EnumMeta) and static(cls, "_member_map_")):
             return None  # of an enumeration a call gives a member, and makes nothing
         made: Any = static(type(cls), "__call__") if type(cls) is not type else None
-        if type(cls) is not type and is_user_module(module_of(type(cls))):
-            self.guards.add_static(type(cls), "__call__", made)
+        self._heed(cls, ("__call__",))
         if is_a(made, types.FunctionType) and is_user_file(made.__code__.co_filename):
             return self.function(made), self.describe(cls, cls.__name__, "receiver")
         for name in ("__init__", "__post_init__", "__new__"):
@@ -512,7 +540,7 @@ class LiveResolver:
             if not is_a(found, types.FunctionType):
                 continue
             file = found.__code__.co_filename
-            if is_user_module(module_of(cls)):
+            if can_be_set(cls):
                 self.guards.add_static(cls, name, static(cls, name))
             if file == "<string>":  # made by dataclass: no source, but defaults
                 self.guards.add_function(found)
@@ -521,6 +549,7 @@ class LiveResolver:
         return None
 
     def _call_of(self, cls: type, value: Value) -> tuple[Function, Value] | None:
+        self._heed(value.obj, ("__call__",))
         method = static(cls, "__call__")
         if not is_a(method, types.FunctionType):
             return None
@@ -556,35 +585,5 @@ def _is_plain(obj: Any) -> bool:
     return any(type(obj) is one for one in _PLAIN)
 
 
-def _iterated(parts: Any) -> Iterator[Any]:
-    """Return the items of a container as its built-in class gives them."""
-    bases: tuple[Any, ...] = (tuple, frozenset, list, set)
-    for base in bases:
-        if is_a(parts, base):
-            return base.__iter__(parts)
-    return iter(parts)
-
-
-def behind(obj: Any) -> Any:
-    """Return the mapping behind a read-only view of it, and any other object itself."""
-    return gc.get_referents(obj)[0] if type(obj) is types.MappingProxyType else obj
-
-
 def _is_present(obj: Any) -> bool:
     return obj is not ABSENT
-
-
-def _makes_named_tuple(fun: types.FunctionType) -> bool:
-    """Say whether a function is a named tuple's ``__new__``: it has defaults, and no source."""
-    made = fun.__code__.co_filename == "<string>" and fun.__globals__.get("__name__", "")
-    return type(made) is str and made.startswith("namedtuple_")
-
-
-def _self_name(method: types.MethodType) -> str:
-    inner: Any = method.__func__
-    names = _positional(inner) if is_a(inner, types.FunctionType) else ()
-    return names[0] if names else "self"
-
-
-def _positional(fun: types.FunctionType) -> tuple[str, ...]:
-    return fun.__code__.co_varnames[: fun.__code__.co_argcount]

@@ -264,7 +264,9 @@ class Value:
 def join(values: Iterable[Value | None]) -> Value | None:
     """Return one value that may be any of the given ones; at most six are kept apart."""
     known = [value for value in values if value is not None]
-    if len(known) == 1:
+    if len(known) < 2:
+        return known[0] if known else None
+    if len(known) == 2 and known[0] is known[1]:
         return known[0]
     # By hash: a captured tuple of 2,000 steps has as many parts.
     unlike: dict[Any, Value] = {}
@@ -272,8 +274,6 @@ def join(values: Iterable[Value | None]) -> Value | None:
         for one in value.each():
             unlike.setdefault(one.identity(), one)
     kept = [*unlike.values()]
-    if not kept:
-        return None
     if len(kept) == 1:
         return kept[0]
     # What is known matters more than what is not: an unknown local can do no harm.
@@ -333,6 +333,10 @@ class Resolver(Protocol):
 
     def watch(self, value: Value, what: str) -> None:
         """Guard what a function of a library looks at, besides what it is given."""
+
+    def heed(self, value: Value, names: Iterable[str]) -> None:
+        """Guard which special methods the class of a library's object has, by some names."""
+        ...
 
     def members(self, value: Value) -> Iterable[str]:
         """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""

@@ -134,6 +134,13 @@ FIRING = {
     "named mask": ("@jax.jit\ndef f(x):\n    m = x > 0\n    return x[m]\n", ("FNA604", 4)),
     "both": ("@jax.jit\ndef f(x):\n    return x[(x > 0) & (x < 3)]\n", ("FNA604", 3)),
     "isnan": ("@jax.jit\ndef f(x):\n    return x[~jnp.isnan(x)]\n", ("FNA604", 3)),
+    "nonzero": ("@jax.jit\ndef f(x):\n    return jnp.nonzero(x > 0)\n", ("FNA604", 3)),
+    "unique": ("@jax.jit\ndef f(x):\n    return jnp.unique(x)\n", ("FNA604", 3)),
+    "where": ("@jax.jit\ndef f(x):\n    return jnp.where(x)\n", ("FNA604", 3)),
+    "second": ("@jax.jit\ndef f(x):\n    return jnp.union1d(np.ones(2), x)\n", ("FNA604", 3)),
+    "repeats": ("@jax.jit\ndef f(x, n):\n    return jnp.repeat(x, repeats=n)\n", ("FNA604", 3)),
+    "counts": ("@jax.jit\ndef f(x):\n    return jnp.bincount(x)\n", ("FNA604", 3)),
+    "method": ("@jax.jit\ndef f(x):\n    return x.nonzero()\n", ("FNA604", 3)),
     "two draws": ("def f(k):\n    a = random.normal(k)\n    return a + random.uniform(k)\n",
                   ("FNA605", 3)),
     "split late": ("def f(k):\n    a = random.normal(k)\n    return random.split(k)\n",
@@ -153,6 +160,15 @@ FIRING = {
               ("FNA608", 3)),
     "array": ("@partial(jax.jit, static_argnames='s')\ndef f(x, s): ...\nf(1, np.ones(2))\n",
               ("FNA608", 3)),
+    "named array":
+        ("W = np.eye(2)\n@partial(jax.jit, static_argnums=1)\ndef f(x, s): ...\nf(1, W)\n",
+         ("FNA608", 4)),
+    "array's default":
+        ("W = np.eye(2)\n@partial(jax.jit, static_argnums=1)\ndef f(x, s=W): ...\n",
+         ("FNA608", 3)),
+    "through a name":
+        ("def f(x, s): ...\ng = jax.jit(f, static_argnums=1)\ng(1, np.tile([1], 2))\n",
+         ("FNA608", 3)),
 }  # fmt: skip
 
 
@@ -202,6 +218,8 @@ SILENT = {
     "jit before": "g = jax.jit(lambda x: x)\nfor i in range(3):\n    g(i)\n",
     "short": "@jax.jit\ndef f(x):\n    for i in range(5):\n        x = x + i\n    return x\n",
     "untouched": "@jax.jit\ndef f(x):\n    t = [i for i in range(500)]\n    return x\n",
+    "sized": "@jax.jit\ndef f(x, **kw):\n    jnp.unique(x, size=3)\n    jnp.bincount(x, length=3)\n"
+             "    jnp.repeat(x, 2)\n    jnp.unique(np.ones(2))\n    return jnp.nonzero(x, **kw)\n",
     "hashable": "@partial(jax.jit, static_argnames='s')\ndef f(x, s=(1,)): ...\nf([1], s=(2,))\n",
 }  # fmt: skip
 

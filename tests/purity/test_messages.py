@@ -15,6 +15,7 @@ from fnarray.purity.lint.linter import lint
 from fnarray.purity.lint.source import read
 
 SOURCE = """
+import array
 import contextvars
 import functools
 import inspect
@@ -31,6 +32,8 @@ box, table = Box(), dict(a=1.0, b=2.0)
 @functools.cache
 def remembered(n): return n
 current = contextvars.ContextVar("current")
+samples, raw = array.array("d", [1.0]), bytearray(4)
+view = memoryview(raw)
 @fnarray.jit
 def f(x):
     {line}
@@ -54,6 +57,13 @@ SAID = {
     "del box.w": ["deletes 'box.w'"],
     'object.__setattr__(box, "w", x)': ["sets 'box.w'"],
     "current.set(x)": ["changes 'current'"],
+    "samples.byteswap()": ["changes 'samples'"],
+    "samples.frombytes(b'ab')": ["changes 'samples'"],
+    "samples[0] += 1.0": ["changes 'samples'"],
+    "view.release()": ["changes 'view'"],
+    "view.cast('b')[0] = 1": ["changes 'view'"],
+    "memoryview(raw)[0] = 1": ["changes 'raw'"],
+    "np.frombuffer(raw, np.uint8)[0] = 1": ["changes 'raw'"],
     'globals()["last"] = x': ["writes the global 'last'"],
     "globals().update(last=x)": ["writes the global 'last'"],
     'globals().update({"last": x})': ["writes the global 'last'"],

@@ -84,6 +84,7 @@ def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value
     engine.named.pop(id(node.func), None)
     args: list[Value] = []
     keywords: dict[str, Value] = {}
+    argument = _argument if engine.resolver.presumes else Engine.expr
     for arg in node.args:
         value = argument(engine, arg, frame)
         if isinstance(arg, ast.Starred) or "**" in keywords:  # whichever parameters they become
@@ -100,14 +101,14 @@ def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value
         held = keywords.get("**") if keyword.arg is None else None
         keywords[keyword.arg or "**"] = join([held, value]) or value
     if not callee.others:
-        return engine.call(callee, args, keywords, frame, node, used=used)
-    found = [engine.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
+        return call(engine, callee, args, keywords, frame, node, used=used)
+    found = [call(engine, one, args, keywords, frame, node, used=used) for one in callee.each()]
     return join(found) or engine.unknown(frame.level)
 
 
-def argument(engine: Engine, node: ast.expr, frame: Frame) -> Value:
+def _argument(engine: Engine, node: ast.expr, frame: Frame) -> Value:
     """Evaluate an argument; what is written out decides which way a helper goes."""
-    if type(node) is ast.Constant and engine.resolver.presumes:
+    if type(node) is ast.Constant:
         value = node.value
         if value is None or type(value) in (bool, str):
             return Value("scalar", OUTSIDE, obj=value, constant=True, holder=LITERAL)
@@ -516,7 +517,8 @@ def call_unknown(
     ):
         # It is given numbers and arrays: to read them is no effect, and nothing of them is called.
         for value in everything:
-            use(engine, value, frame, node)
+            if value.level == OUTSIDE or value.others:
+                use(engine, value, frame, node)
         return engine.array(frame.level) if ".numpy." in callee.ref else engine.unknown(frame.level)
     if args and callee.ref == "contextlib.enter_context":
         return protocols.manage_all(engine, args[0], frame, node)

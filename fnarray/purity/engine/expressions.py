@@ -31,11 +31,14 @@ def _constant(engine: Engine, node: ast.Constant, frame: Frame) -> Value:
     return engine.unknown(frame.level)
 
 
+_DRAWN = frozenset({"iterator", "generator"})
+
+
 def _name(engine: Engine, node: ast.Name, frame: Frame) -> Value:
     name = node.id
     value = frame.env.get(name)
     if value is not None:
-        if not value.name and not value.others and value.kind in ("iterator", "generator"):
+        if value.kind in _DRAWN and not value.name and not value.others:
             value = frame.env[name] = value.but(name=name)
         if value.holder == "default" and value.origin is None and not value.others:
             return value.but(origin=(frame, node))

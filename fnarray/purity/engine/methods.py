@@ -5,7 +5,14 @@ from __future__ import annotations
 import ast
 
 from .. import rules
-from ..known import ARRAY_MUTATORS, MUTATORS, QUIET_ON_UNKNOWN, VIEWS
+from ..known import (
+    ARRAY_MUTATORS,
+    BUFFER_MUTATORS,
+    MEMORY_VIEWS,
+    MUTATORS,
+    QUIET_ON_UNKNOWN,
+    VIEWS,
+)
 from ..scopes import Frame
 from ..values import CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join, numbered
 from .callbacks import call_back, callbacks
@@ -149,6 +156,8 @@ def changes(
     used: bool,
 ) -> bool:
     """Say whether a method changes its receiver: by its kind, or else by how it is called."""
+    if base.kind == "container" and name in BUFFER_MUTATORS:
+        return True
     if name not in MUTATORS or base.kind in _IMMUTABLE:
         return False
     if base.kind in CONTAINERS:
@@ -165,7 +174,8 @@ def result_of_method(
     engine: Engine, base: Value, name: str, args: list[Value], frame: Frame
 ) -> Value:
     """Return what a container's method gives, or an array's."""
-    if base.kind == "ndarray" and name in VIEWS and base.level == OUTSIDE:
+    views = {"ndarray": VIEWS, "container": MEMORY_VIEWS}.get(base.kind, ())
+    if name in views and base.level == OUTSIDE:
         return base
     if name in ("get", "pop", "setdefault", "popleft"):
         part = take_element(engine, base, frame)

@@ -47,7 +47,8 @@ _PASSED_ON = CONTAINERS | {"instance"}
 def read(engine: Engine, node: ast.expr, frame: Frame) -> Value:
     """Evaluate an expression whose value is looked at."""
     value = engine.expr(node, frame)
-    use(engine, value, frame, node)
+    if value.level == OUTSIDE or value.others:
+        use(engine, value, frame, node)
     return value
 
 

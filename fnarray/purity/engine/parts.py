@@ -52,14 +52,13 @@ _READ_FREELY = frozenset({"module", "function", "class"})
 def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
     """Note where an object from outside is named, and whether to name it is an effect."""
     engine.name(value, frame, node)
-    if value.ref or value.others:
-        for one in value.each():
-            if one.ref and (code := effect_of(one.ref)) in EFFECT_OBJECTS:
-                engine.report(RULES[code], frame, node, one.ref)
-                # Said once: what is done with it afterwards is the same effect.
-                return engine.unknown(frame.level)
-        if value.others or value.kind in _READ_FREELY:
-            return value
+    for one in value.each() if value.others else (value,):
+        if one.ref and (code := effect_of(one.ref)) in EFFECT_OBJECTS:
+            engine.report(RULES[code], frame, node, one.ref)
+            # Said once: what is done with it afterwards is the same effect.
+            return engine.unknown(frame.level)
+    if value.others or (value.ref and value.kind in _READ_FREELY):
+        return value
     return value.read_at((frame, node))
 
 
@@ -347,26 +346,25 @@ def _of_class(engine: Engine, cls: Value, attr: str) -> Value | None:
 def of_metaclass(
     engine: Engine, cls: Value, attr: str, frame: Frame, node: ast.AST
 ) -> Value | None:  # fmt: skip
-    """Return what the metaclass of a class made in the trace has by a name, bound to the class."""
+    """Return what the metaclass of a class has by a name, if that is the user's, bound to it."""
     meta = _metaclass_of(engine, cls, frame, node)
     found = _of_class(engine, meta, attr) if meta is not None else None
     return None if found is None else _bound_to(engine, cls, found, frame, node)
 
 
 def _metaclass_of(engine: Engine, cls: Value, frame: Frame, node: ast.AST) -> Value | None:
-    """Return the metaclass of a class made in the trace, where it is the user's."""
+    """Return the metaclass of a class, where it is the user's."""
+    if cls.level == OUTSIDE:
+        if not engine.resolver.is_open(cls):
+            return None
+        meta = _attribute_of_one(engine, cls, "__class__", frame, node)
+        return meta if engine.resolver.is_open(meta) else None
     fields = cls.fields or {}
     if ("meta", 0) in fields:
         return fields["meta", 0]
     for key, base in fields.items():
         if isinstance(key, tuple) and key[0] == "base" and base.kind == "class":
-            if base.level != OUTSIDE:
-                found: Value | None = _metaclass_of(engine, base, frame, node)
-            elif engine.resolver.is_open(base):
-                found = _attribute_of_one(engine, base, "__class__", frame, node)
-                found = found if engine.resolver.is_open(found) else None
-            else:
-                found = None
+            found = _metaclass_of(engine, base, frame, node)
             if found is not None:
                 return found
     return None

@@ -55,6 +55,12 @@ _ASKED = {
 }  # fmt: skip
 
 
+_ASKED_BY = {
+    "os.fspath": ("__fspath__",), "sys.getsizeof": ("__sizeof__",),
+    "operator.length_hint": ("__len__", "__length_hint__"),
+}  # fmt: skip
+
+
 def ask(
     engine: Engine, value: Value, names: Sequence[str], frame: Frame, node: ast.AST,
     args: Sequence[Value] = (),
@@ -70,18 +76,30 @@ def ask(
         engine.resolver.watch(value, "printing")
     found: list[Value] = []
     for one in value.each():
-        made = one.kind == "class" and one.level != OUTSIDE
-        custom = one.kind == "instance" or (one.level == OUTSIDE and engine.resolver.is_custom(one))
-        if not custom and not made:
-            continue
-        for name in names:
-            method = (of_metaclass if made else take_attribute)(engine, one, name, frame, node)
-            if method is None:
-                continue
-            if body_of(engine, method) is not None:
+        for name in names if _has_methods(engine, one, names) else ():
+            method = _method(engine, one, name, frame, node)
+            if method is not None and body_of(engine, method) is not None:
                 given = [*args, *[engine.unknown(frame.level)] * 3][: _wanted(engine, method)]
                 found.append(engine.call(method, given, {}, frame, node))
     return join(found)
+
+
+def _has_methods(engine: Engine, one: Value, names: Sequence[str]) -> bool:
+    """Say whether the special methods of an object may be the user's, and are entered.
+
+    Those of a library are not, but anybody may replace them.
+    """
+    if one.level == OUTSIDE and not engine.resolver.is_custom(one):
+        engine.resolver.heed(one, names)
+        return one.kind == "instance"
+    return one.level == OUTSIDE or one.kind in _ASKABLE
+
+
+def _method(engine: Engine, one: Value, name: str, frame: Frame, node: ast.AST) -> Value | None:
+    """Return what Python calls of an object by itself: its class is asked, not the object."""
+    if one.kind == "class":
+        return of_metaclass(engine, one, name, frame, node)
+    return take_attribute(engine, one, name, frame, node)
 
 
 def ask_class(
@@ -227,7 +245,7 @@ def asked_by(
     elif ".numpy" in ref or ref.startswith(("numpy.", "fnarray.", "jax.")):
         names = (*_ARRAY, "__float__", "__index__", "__iter__", "__len__", "__getitem__")
     else:
-        names = ITERATED
+        names = (*_ASKED_BY.get(ref, ()), *ITERATED)
     if names is not TEXT and all(value.is_plain() for value in args):
         return None  # of numbers and arrays nothing is asked
     if (
@@ -438,17 +456,14 @@ def leave(
     unknown = engine.unknown(frame.level)
     raised = join(engine.raised) or unknown
     for one in value.each():
-        if _is_manager(engine, one):
-            method = take_attribute(engine, one, _MANAGED[late][1], frame, node)
-            if body_of(engine, method) is not None:
+        if _is_outer_file(one) or _has_methods(engine, one, _MANAGED[late]):
+            method = _method(engine, one, _MANAGED[late][1], frame, node)
+            if method is not None and body_of(engine, method) is not None:
                 engine.call(method, [unknown, raised, unknown], {}, frame, node)
 
 
-def _is_manager(engine: Engine, one: Value) -> bool:
-    """Say whether ``with`` calls methods that can be looked up: frozen objects have them, too."""
-    if one.kind == "instance":
-        return True
-    return one.level == OUTSIDE and (one.kind == "file" or engine.resolver.is_custom(one))
+def _is_outer_file(one: Value) -> bool:
+    return one.kind == "file" and one.level == OUTSIDE
 
 
 #: What ``with`` calls, and what ``async with`` does.
@@ -464,14 +479,14 @@ def manage(
         if one.kind == "context":
             found.append((one.fields or {})[None])
             continue
-        if _is_manager(engine, one):
-            enter = take_attribute(engine, one, _MANAGED[late][0], frame, node)
-            seen = body_of(engine, enter) is not None
-            given = engine.call(enter, [], {}, frame, node) if seen else one
+        if _is_outer_file(one) or _has_methods(engine, one, _MANAGED[late]):
+            enter = _method(engine, one, _MANAGED[late][0], frame, node)
+            seen = enter is not None and body_of(engine, enter) is not None
+            given = engine.call(enter, [], {}, frame, node) if enter is not None and seen else one
             given = returned_by(engine, given, frame) if late and seen else given
             # What a library's manager was made of it may give: ``contextlib.closing(thing)``.
             found += [given] if seen else [given, *(one.fields or {}).values()]
-            if one.kind == "file" and not seen:
+            if _is_outer_file(one) and not seen:
                 engine.report(rules.FileAccess, frame, node, one.name)
         else:
             found.append(one)

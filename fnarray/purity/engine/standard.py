@@ -264,6 +264,8 @@ def _search(engine: Engine, call: Call) -> Value:
             name = f"{one.name}.<computed>"
             engine.report(rules.MutableAttribute, call.frame, call.node, name, value=one)
     use_all(engine, call.args, call.frame, call.node)
+    for one in call.args[:1]:
+        protocols.ask(engine, one, ("__dir__",), call.frame, call.node)
     return engine.unknown(call.level)
 
 
@@ -330,6 +332,13 @@ def _cache(engine: Engine, call: Call) -> Value:
     return given if given is not None and is_function else Value("wraps", call.level)
 
 
+def _memory(engine: Engine, call: Call) -> Value | None:
+    """A view of a buffer from outside: what is written into the one, the other has."""
+    use_all(engine, call.args[:1], call.frame, call.node)
+    outer = [v for one in call.args[:1] for v in one.each() if v.level == OUTSIDE]
+    return join(v for v in outer if v.kind in ("container", "bytearray", "ndarray"))
+
+
 def _exception(engine: Engine, call: Call) -> Value:
     raised = join(engine.raised) or engine.unknown(call.level)
     if call.ref == "sys.exception":
@@ -383,5 +392,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     "functools.lru_cache": _cache,
     "functools.cache": _cache,
     "codecs.lookup_error": _lookup_error,
+    "builtins.memoryview": _memory,
+    "numpy.frombuffer": _memory,
     **dict.fromkeys(("codecs.encode", "codecs.decode", "builtins.str", "builtins.bytes"), _encode),
 }

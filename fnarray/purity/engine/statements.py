@@ -108,7 +108,10 @@ def _assign(engine: Engine, node: ast.Assign, frame: Frame) -> None:
         engine.threaded.add(id(node.value))
     value = engine.expr(node.value, frame)
     for target in node.targets:
-        store(engine, target, value, frame)
+        if type(target) is ast.Name:
+            bind(engine, target.id, value, frame, target)
+        else:
+            store(engine, target, value, frame)
 
 
 def _is_threaded(node: ast.Assign) -> bool:

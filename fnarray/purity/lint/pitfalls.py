@@ -130,7 +130,7 @@ def _converted(walk: Tracedness, node: ast.Call, name: str, given: ast.expr) -> 
         walk.report("FNA602", node, name=short(given), what=f"{ast.unparse(node.func)}()")
 
 
-# ---- FNA603, FNA604, FNA607: NumPy, masks, loops -------------------------------------------------
+# ---- FNA603, FNA604, FNA607: NumPy, sizes, loops -------------------------------------------------
 
 
 def _numpy(walk: Tracedness, node: ast.Call, name: str, given: ast.expr) -> None:
@@ -145,7 +145,7 @@ def _masked(walk: Tracedness, node: ast.Subscript) -> None:
         return
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if any(_is_mask(walk, part) for part in parts):
-        walk.report("FNA604", node, name=short(node.value))
+        walk.report("FNA604", node, name=short(node.value), what="is indexed by a mask")
 
 
 def _is_mask(walk: Tracedness, node: ast.expr | None) -> bool:
@@ -171,6 +171,48 @@ def _is_mask(walk: Tracedness, node: ast.expr | None) -> bool:
             return False
 
 
+def _sized(walk: Tracedness, node: ast.Call, name: str, given: ast.expr) -> None:
+    """Report a function whose result is as large as values say, unless its size is given."""
+    package, _, last = name.rpartition(".")
+    size = _SIZES.get(last)
+    if size is None or package not in ("fnarray.numpy", "jax.numpy"):
+        return
+    named = {keyword.arg for keyword in node.keywords}
+    if size in named or None in named or any(isinstance(a, ast.Starred) for a in node.args):
+        return
+    if last == "where" and (len(node.args) > 1 or named & {"x", "y"}):
+        return
+    if last == "repeat":  # how often, and not what
+        given = next((k.value for k in node.keywords if k.arg == "repeats"), *node.args[1:2])
+    if walk.taint.of(given):
+        what = f"is given to {ast.unparse(node.func)}()"
+        repair = f"Pass {size}=n, to which the result is cut or filled." if size else _OUTSIDE
+        walk.report("FNA604", node, name=short(given), what=what, repair=repair)
+
+
+#: Functions whose results are as large as values say, and the argument that decides the size.
+_SIZES = dict.fromkeys(
+    words("""
+    nonzero flatnonzero argwhere where extract compress unique unique_all unique_counts
+    unique_inverse unique_values setdiff1d union1d intersect1d setxor1d
+    """),
+    "size",
+) | {"bincount": "length", "repeat": "total_repeat_length", "trim_zeros": ""}
+_OUTSIDE = "Do it outside of the traced function."
+
+
+@_on(ast.Call)
+def _selected(walk: Tracedness, node: ast.Call) -> None:
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr="nonzero"), args=[], keywords=[]):
+            if walk.taint.of(base):
+                repair = "Use jnp.nonzero(..., size=n)."
+                what = "is asked for .nonzero()"
+                walk.report("FNA604", node, name=short(base), what=what, repair=repair)
+        case _:
+            pass
+
+
 def _unrolled(walk: Tracedness, iterated: ast.expr, body: Sequence[ast.AST], node: ast.AST) -> None:
     """Report a long ``range`` whose body computes with traced values."""
     if walk.traced.transform.name in ("make_jaxpr", "eval_shape"):
@@ -188,4 +230,4 @@ def _unrolled(walk: Tracedness, iterated: ast.expr, body: Sequence[ast.AST], nod
         walk.report("FNA607", place, name=str(count), what=str(count))
 
 
-_WATCHERS = Watchers(_syntax, (_compared, _converted, _numpy), (_truth,), (_unrolled,))
+_WATCHERS = Watchers(_syntax, (_compared, _converted, _numpy, _sized), (_truth,), (_unrolled,))

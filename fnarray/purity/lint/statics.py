@@ -12,17 +12,14 @@ from ..bindings import belongs, bound_before, bound_in_class
 from ..cells import rebound
 from ..known import effect_of
 from ..literals import TEXT
-from ..rules import Print
-from ..values import ABSENT, CONTAINERS, OUTSIDE, Fields, Function, Value, join
+from ..values import ABSENT, CONTAINERS, OUTSIDE, PARTIAL_METHOD, Fields, Function, Value, join
 from . import classes
+from .calls import OPEN, called
 from .decorators import Decorators
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
 from .kinds import (
-    MADE,
-    NDARRAYS,
     external_kind,
     is_final,
-    is_generator,
     is_number,
     met,
     stands_in_loop,
@@ -36,10 +33,7 @@ _DEPTH = 10
 BUDGET = 15_000
 _CAPITALS = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 
-_NUMBER = re.compile(r"numpy\.(?:u?int|float|complex|bool|half|single|double|longdouble)\w*\Z")
-# Objects that take any attribute, at any time.
-_OPEN = frozenset({"types.SimpleNamespace", "argparse.Namespace", "threading.local"})
-_METHOD, _STILL = "functools.partialmethod", ("array", "frozen")
+_STILL = ("array", "frozen")
 
 
 class StaticResolver:
@@ -141,7 +135,7 @@ class StaticResolver:
     def attribute(self, value: Value, name: str) -> Value | None:
         """Return the attribute of an object that is not local."""
         spelled = f"{value.name}.{name}" if value.name else name
-        if value.kind == "instance" and value.ref in _OPEN:
+        if value.kind == "instance" and value.ref in OPEN:
             return Value("", OUTSIDE, name=spelled, holder="attribute", ref=f"{value.ref}.{name}")
         if value.kind == "frozen" and value.fields and name in value.fields:
             return value.fields[name].but(name=spelled, holder="attribute")
@@ -210,6 +204,9 @@ class StaticResolver:
 
     def watch(self, value: Value, what: str) -> None:
         """Guard nothing: what is found holds for the text."""
+
+    def heed(self, value: Value, names: Iterable[str]) -> None:
+        """Guard nothing, as above."""
 
     def is_own(self, value: Value, name: str) -> bool:
         """Say no: whose class an array is of, no text shows."""
@@ -369,7 +366,7 @@ class StaticResolver:
         if inner.kind in ("scalar", "tuple") and classes.is_enum(self.project, owner):
             return Value("frozen", OUTSIDE, name=spelled, ref=value.ref, holder="attribute",
                          constant=True)  # fmt: skip
-        if inner.ref == _METHOD and value.kind != "class" and inner.bound is not None:
+        if inner.ref == PARTIAL_METHOD and value.kind != "class" and inner.bound is not None:
             return inner.but(bound=inner.bound.but(bound=value))
         scope = next((b.scope for b in bindings if isinstance(b, Defined)), None)
         if scope is not None and scope.is_function:
@@ -504,7 +501,7 @@ class StaticResolver:
                     return Value("member", OUTSIDE, name=f"{base.name}.{node.attr}", bound=base)
                 return self.attribute(base, node.attr) if base is not None else None
             case ast.Call():
-                return self._called(node, scope, name)
+                return called(self, node, scope, name)
             case _:
                 return None
 
@@ -514,87 +511,3 @@ class StaticResolver:
             return Value("scalar", OUTSIDE, name=name)
         fields = {("item", i): p for i, p in enumerate(parts) if p is not None}
         return Value("tuple", OUTSIDE, name=name, fields=fields)
-
-    def _called(self, node: ast.Call, scope: Scope, name: str) -> Value | None:
-        if self.finder.is_partial(node.func, scope) and node.args:
-            return self._partial(node, scope, name)
-        target = self.project.resolve(node.func, scope)
-        if isinstance(target, External) and target.name == _METHOD and node.args:
-            made = self._partial(node, scope, name)
-            return made.but(ref=_METHOD) if made is not None else None
-        if isinstance(target, External):
-            return self._made(target.name, node, scope, name)
-        if isinstance(target, Scope) and target.is_class:
-            made = self.of_target(target, name)
-            assert made is not None
-            kind, fields = (
-                classes.instance_kind(self.project, target),
-                self._fields(target, node, scope),
-            )
-            return Value(kind, OUTSIDE, name=name, ref=made.ref, fields=fields)
-        if target is None and isinstance(node.func, ast.Name):
-            return self._named_tuple(node, scope, name)
-        if isinstance(target, Scope) and target.is_function:
-            if is_generator(target):
-                return Value("generator", OUTSIDE, name=name)
-            inner = [s for s, *_ in self.finder.functions(node, scope)]
-            if inner:
-                return join([self.of_target(s, name) for s in inner])
-        return None
-
-    def _named_tuple(self, node: ast.Call, scope: Scope, name: str) -> Value | None:
-        """Return an object of a class made by ``collections.namedtuple("Pair", "a b")``."""
-        assert isinstance(node.func, ast.Name)
-        found = scope.lookup(node.func.id)
-        maker = getattr(found[1][-1], "value", None) if found is not None else None
-        if not isinstance(maker, ast.Call) or found is None:
-            return None
-        target = self.project.resolve(maker.func, found[0])
-        if not isinstance(target, External) or target.name != "collections.namedtuple":
-            return None
-        given = [*zip(classes.tuple_names(maker), node.args, strict=False)]
-        given += [(k.arg, k.value) for k in node.keywords if k.arg]
-        fields = {key: v for key, arg in given if (v := self.of(arg, scope)) is not None}
-        return Value("frozen", OUTSIDE, name=name, fields=fields)
-
-    def _fields(self, owner: Scope, node: ast.Call, scope: Scope) -> dict[Any, Value]:
-        """Return what a call of a dataclass or named tuple puts into the fields."""
-        names = [s.target.id for s in classes.fields_of(owner) if isinstance(s.target, ast.Name)]
-        given = [*zip(names, node.args, strict=False)]
-        given += [(k.arg, k.value) for k in node.keywords if k.arg]
-        return {name: v for name, arg in given if (v := self.of(arg, scope)) is not None}
-
-    def _partial(self, node: ast.Call, scope: Scope, name: str) -> Value | None:
-        inner = self.of(node.args[0], scope, name)
-        if inner is None:
-            return None
-        given = [self.of(arg, scope) or Value("", OUTSIDE) for arg in node.args[1:]]
-        fields: dict[Any, Value] = {("item", i): v for i, v in enumerate(given)}
-        for keyword in node.keywords:
-            if keyword.arg:
-                fields[keyword.arg] = self.of(keyword.value, scope) or Value("", OUTSIDE)
-        return Value("partial", OUTSIDE, name=name, bound=inner, fields=fields)
-
-    def _made(self, dotted: str, node: ast.Call, scope: Scope, name: str) -> Value | None:
-        if dotted in _OPEN:
-            return Value("instance", OUTSIDE, name=name, ref=dotted)
-        if dotted.startswith("numpy.") and _NUMBER.match(dotted):
-            return Value("scalar", OUTSIDE, name=name)
-        if dotted == "typing.cast" and len(node.args) == 2:
-            return self.of(node.args[1], scope, name)
-        kind = MADE.get(dotted, "")
-        package, _, last = dotted.rpartition(".")
-        if dotted.startswith("itertools."):
-            kind = "iterator"
-        elif package == "numpy" and last in NDARRAYS:
-            kind = "ndarray"
-        elif package in ("jax.numpy", "fnarray.numpy") or dotted.startswith(
-            ("jax.random.", "fnarray.random.")
-        ):
-            kind = "array"
-        elif node.args and self.finder.named(dotted) is not None:
-            return self.of(node.args[0], scope, name)
-        effect = effect_of(dotted)  # that of a bar: what it is told to do shows as well
-        if effect == Print.code or (external_kind(dotted) == "class" and (not kind or effect)):
-            return Value("frozen", OUTSIDE, name=name, ref=dotted)
-        return Value(kind, OUTSIDE, name=name) if kind else None

@@ -464,8 +464,13 @@ class Tracedness:
 
     # --- reports ---
 
-    def report(self, code: str, node: ast.AST, *, name: str = "", what: str = "") -> None:
-        """Add a finding, unless the code around it expects the error."""
+    def report(
+        self, code: str, node: ast.AST, *, name: str = "", what: str = "", repair: str = ""
+    ) -> None:
+        """Add a finding, unless the code around it expects the error.
+
+        A `repair` stands in place of the rule's, where that would not help.
+        """
         if self.guarded:
             return
         if not name:
@@ -477,6 +482,7 @@ class Tracedness:
             source=self.module.source.line(node.lineno),  # type: ignore[attr-defined]
             path=self.path,
         )
+        found = found._replace(repair=repair) if repair else found
         sorted_out = not self.traced.ours and is_sorted_out(self.taint.scope, node)
         self.found.append(found._replace(presumed=True) if sorted_out else found)
 

@@ -9,19 +9,18 @@ from ..findings import Finding
 from ..nodes import walk
 from ..rules import RULES
 from .index import FUNCTIONS, CallSite, Module, Scope
+from .kinds import NDARRAYS
 from .place import place_of
 from .project import External
 from .proof import is_made_alike
 from .traced import Finder, TracedSite, static_names
 
 _UNHASHABLE: dict[type[ast.expr], str] = {
-    ast.List: "list", ast.Dict: "dict", ast.Set: "set", ast.ListComp: "list",
-    ast.DictComp: "dict", ast.SetComp: "set",
+    ast.List: "a list", ast.Dict: "a dict", ast.Set: "a set", ast.ListComp: "a list",
+    ast.DictComp: "a dict", ast.SetComp: "a set",
 }  # fmt: skip
-_MAKERS = {f"builtins.{n}": n for n in ("list", "dict", "set", "bytearray")} | {
-    f"{m}.{n}": "array"
-    for m in ("numpy", "jax.numpy", "fnarray.numpy")
-    for n in ("array", "asarray", "zeros", "ones", "arange", "full")
+_MAKERS = {f"builtins.{n}": f"a {n}" for n in ("list", "dict", "set", "bytearray")} | {
+    f"{m}.{n}": "an array" for m in ("numpy", "jax.numpy", "fnarray.numpy") for n in NDARRAYS
 }
 
 
@@ -92,12 +91,9 @@ def _is_written_out(node: ast.expr, scope: Scope, depth: int = 3) -> bool:
             return name in _COMBINING and all(_is_written_out(a, scope, depth - 1) for a in args)
         case ast.Call(func=ast.Attribute(value=table, attr="items" | "values" | "keys"), args=[]):
             return _is_written_out(table, scope, depth - 1)
-        case ast.Name(id=name):
-            found = scope.lookup(name)
-            if found is None or len(found[1]) != 1 or not getattr(found[1][0], "exact", False):
-                return False
-            value = getattr(found[1][0], "value", None)
-            return value is not None and _is_written_out(value, found[0], depth - 1)
+        case ast.Name():
+            found = _bound_to(node, scope)
+            return found is not None and _is_written_out(found[1], found[0], depth - 1)
         case _:
             return False
 
@@ -157,7 +153,7 @@ def _is_new(finder: Finder, node: ast.expr, scope: Scope, loop: ast.AST) -> bool
 def unhashable(finder: Finder, module: Module, traced: list[TracedSite]) -> Iterator[Finding]:
     """Yield static parameters with defaults, or given values, that do not hash (FNA608)."""
     rule = RULES["FNA608"]
-    static: dict[Scope, frozenset[str]] = {}
+    static: dict[Scope | ast.AST, tuple[Scope, frozenset[str]]] = {}
     for one in traced:
         keywords = tuple(getattr(one.site, "keywords", ()))
         if isinstance(one.site, ast.Call) and isinstance(one.site.func, ast.Call):
@@ -167,8 +163,8 @@ def unhashable(finder: Finder, module: Module, traced: list[TracedSite]) -> Iter
         sure = all(k.arg is not None and _known(k.value) for k in keywords if _is_static(k))
         if not one.transform.compiled or not names or not named or not sure:
             continue
-        if one.decorates:
-            static[one.scope] = names
+        if one.decorates or not one.bound:
+            static[one.scope if one.decorates else one.site] = one.scope, names
         for name, default in _defaults(one.scope):
             kind = _kind(finder, default, one.scope.parent or one.scope)
             if name in names and kind:
@@ -180,18 +176,24 @@ def unhashable(finder: Finder, module: Module, traced: list[TracedSite]) -> Iter
                     path=(one.label,),
                 )
     for site in module.calls if static else ():
-        target = finder.project.resolve(site.node.func, site.scope)
-        if not isinstance(target, Scope) or target not in static:
-            continue
-        for name, value in _given(target, site.node):
+        func = site.node.func
+        found = _bound_to(func, site.scope)
+        made = found[1] if found is not None else finder.project.resolve(func, site.scope)
+        target, names = (
+            _NOTHING if isinstance(made, External | None) else static.get(made, _NOTHING)
+        )
+        for name, value in _given(target, site.node) if target is not None else ():
             kind = _kind(finder, value, site.scope)
-            if name in static[target] and kind:
+            if name in names and kind:
                 yield rule.at(
                     place_of(module.source, value),
                     name=name,
                     what=kind,
                     source=module.source.line(value.lineno),
                 )
+
+
+_NOTHING: tuple[None, frozenset[str]] = None, frozenset()
 
 
 def _is_static(keyword: ast.keyword) -> bool:
@@ -233,8 +235,20 @@ def _given(scope: Scope, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _kind(finder: Finder, node: ast.expr, scope: Scope) -> str | None:
+    """Return what an expression makes, if that does not hash; of a name, what it is bound to."""
+    if (found := _bound_to(node, scope)) is not None:
+        return _kind(finder, found[1], found[0]) if not isinstance(found[1], ast.Name) else None
     kind = _UNHASHABLE.get(type(node))
     if kind is None and isinstance(node, ast.Call):
         target = finder.project.resolve(node.func, scope)
         kind = _MAKERS.get(target.name) if isinstance(target, External) else None
     return kind
+
+
+def _bound_to(node: ast.expr, scope: Scope) -> tuple[Scope, ast.expr] | None:
+    """Return the expression that a name is bound to once, and where; None for anything else."""
+    found = scope.lookup(node.id) if isinstance(node, ast.Name) else None
+    if found is None or len(found[1]) != 1 or not getattr(found[1][0], "exact", False):
+        return None
+    value: ast.expr | None = getattr(found[1][0], "value", None)
+    return None if value is None else (found[0], value)

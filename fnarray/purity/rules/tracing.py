@@ -94,11 +94,11 @@ def step(x):
 
 
 class BooleanMask(LintRule):
-    """A traced boolean mask is used as an index."""
+    """An array is as large as traced values say: by a mask as an index, or ``jnp.nonzero``."""
 
     code = "FNA604"
     name = "boolean-mask"
-    message = "{name!r} is indexed by a mask, so the size of the result is unknown while tracing"
+    message = "{name!r} {what}, so the size of the result is unknown while tracing"
     repair = "Use jnp.where(mask, x, 0), or jnp.nonzero(..., size=n)."
     why = "Shapes are decided while tracing; how many elements a mask selects is known only later."
     bad = """
@@ -198,7 +198,7 @@ class UnhashableStatic(LintRule):
 
     code = "FNA608"
     name = "unhashable-static"
-    message = "the static argument {name!r} is a {what}, which cannot be hashed"
+    message = "the static argument {name!r} is {what}, which cannot be hashed"
     repair = "Use a tuple or a frozenset."
     why = "Programs are looked up by the values of static arguments, which must hash and compare."
     bad = """
