@@ -91,8 +91,14 @@ def _calls_the_same(u: Any, v: Any) -> bool:
 
 
 def _shown(x: Eqn, y: Eqn) -> str:
+    numbers = [
+        f"{u.val}, then {v.val}"
+        for u, v in zip(x.invars, y.invars, strict=False)
+        if isinstance(u, Literal) and isinstance(v, Literal) and u.val.tobytes() != v.val.tobytes()
+    ]
     if x.primitive is y.primitive:
-        what = f"{x.primitive} with other operands or parameters"
+        other = f"another number, {numbers[0]}" if numbers else "other operands or parameters"
+        what = f"{x.primitive} with {other}"
     else:
         what = f"{x.primitive}, then {y.primitive}"
     lines = [
@@ -108,5 +114,16 @@ def _constants(a: ClosedGraph, b: ClosedGraph) -> str:
             if one.dtype != two.dtype or one.tobytes() != two.tobytes():
                 user = next((e for e in a.jaxpr.eqns if var in e.invars), None)
                 at = "" if user is None else f"\n    used at: {user.source}  {user.source.text()}"
-                return f"a constant of type {x.aval.str_short()} has other values.{at}"
+                kind, values = x.aval.str_short(), _first(one, two)
+                return f"a constant of type {kind} has other values{values}.{at}"
     return ""
+
+
+def _first(one: np.ndarray, two: np.ndarray) -> str:
+    """Say what the first value is that differs, of arrays of one type."""
+    if one.shape != two.shape or one.dtype != two.dtype:
+        return ""
+    a, b = (np.frombuffer(v.tobytes(), np.uint8).reshape(one.size, -1) for v in (one, two))
+    where = np.unravel_index(int((a != b).any(axis=1).argmax()), one.shape)
+    at = f", at {[int(i) for i in where]}" if where else ""
+    return f": {one[where]}, then {two[where]}{at}"

@@ -61,6 +61,25 @@ def test_a_change_is_an_error(how):
 
 
 @pytest.mark.cpu
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("number", "another number, 2.0, then 3.0"), ("array", "values: 1.0, then 5.0, at [0]")],
+)
+def test_the_numbers_are_told(how, told):
+    """What a number, or an array's first value that differs, was and is: in code of a library,
+    whose names nobody knows, that is what leads to it.
+    """
+    fun, change, _ = UNSEEN[how]
+    with effects("off"), scoped("recheck", "always"):
+        program = fnarray.jit(fun)
+        program(X)
+        change()
+        with pytest.raises(ReadEffectError) as caught:
+            program(X)
+    assert told in str(caught.value)
+
+
+@pytest.mark.cpu
 def test_sampled_calls():
     """Calls 2, 4, 8, ... are traced again, and no others."""
     traces = []
