@@ -141,6 +141,26 @@ def test_tiles_keep_their_sums_in_registers(letter, cpu, tile, register, monkeyp
     assert not any("vmov" in line and line.endswith(")") for line in turn)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_short_rows_times_a_vector_are_loops(dtype):
+    """Up to sixteen numbers in a row, the vector first or last, shared or one for each matrix."""
+    with fnarray.enable_x64(dtype == "f8"):
+        for k in (1, 3, 9, 16, 17):
+            x, v, w = numbers(dtype, 3, 9000, k), numbers(dtype, k), numbers(dtype, 3, k)
+
+            @fnarray.jit
+            def run(x, v, w):
+                last = fnp.einsum("bij,j->bi", x, v), fnp.einsum("bij,bj->bi", x, w)
+                return *last, fnp.einsum("j,bij->bi", v, x)
+
+            for got, want in zip(
+                run(x, v, w), (x @ v, np.einsum("bij,bj->bi", x, w), x @ v), strict=True
+            ):
+                np.testing.assert_allclose(got, want, 1e-4 if dtype == "f4" else 1e-12, 1e-5)
+            driver = run.lower(x, v, w).compile().as_text().partition("def main")[2]
+            assert ("= h0(" in driver) == (k > 16)
+
+
 def test_large_products_called_alone_have_the_bits_of_programs():
     """A product of 128 x 128 runs compiled without `jit` as well; a smaller one is NumPy's."""
     for n in (20, 130):

@@ -62,6 +62,9 @@ CONTROL = (Branch, While, Scan)
 #: for what the host would be asked: 300,000 to 4,000,000 numbers by vectors of 65 to 300 took it 56
 #: to 944 us, and loops 25 to 666.
 _WHOLE, _LONGER = 16, 8
+#: Rows so short are not left to BLAS, if a vector meets them: 50,000 of 8 took it 187 us and loops
+#: 88, of 9 261 and 110, of 16 290 and 236 (JAX 132, 157); of 17 loops took longer.
+_SHORT = 16
 
 #: Notes a decision: ``note(stage, node, choice, why)``.
 Note = Callable[[Reason], None]
@@ -118,12 +121,21 @@ def is_library(node: Node, limits: Limits) -> bool:
     # Loops over a vector, or a few columns, are as fast as memory: no call is worth its cost there.
     sides = [x.size // max(batch * inner, 1) for x in (lhs, rhs)]
     row = max(lhs, rhs, key=lambda x: x.size).shape[-1]
+    if min(sides) == 1 and _is_of_short_rows(node):
+        return False
     at_once = row % _WHOLE == 0 or products_of(node) > limits.serial
     if min(sides) == 1 and row >= limits.vectors * (1 if at_once else _LONGER):
         return False
     columns = sides[1]
     times = 8 if inner * columns < limits.thin else 3 if columns <= limits.narrow else 1
     return products_of(node) > limits.library * times
+
+
+def _is_of_short_rows(node: Node) -> bool:
+    """Whether a matrix's rows, by a vector, are as short as folds along rows that are vectors."""
+    form, (lhs, rhs) = node.form, (a.aval for a in node.ins)
+    matrix, axes = (lhs, form.lhs_contract) if lhs.size > rhs.size else (rhs, form.rhs_contract)
+    return matrix.shape[-1] <= _SHORT and axes == (matrix.ndim - 1,) and matrix.dtype.char in "fd"
 
 
 def _read_whole(nodes: Iterable[Node], limits: Limits, rows: Set[Atom]) -> set[Atom]:
