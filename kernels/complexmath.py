@@ -47,6 +47,21 @@ def to_complex128(x):
 
 
 @straight
+def lost(a, b):
+    """What rounding takes off the parts of ``a + b``; as of real numbers, see `scalar.lost`."""
+    total = a + b
+    moved = total - a
+    return (a - (total - moved)) + (b - moved)
+
+
+@straight
+def settled(total, low):
+    """A total with what it has lost; as it is where infinities leave nothing to say of that."""
+    known = (low.real == low.real) & (low.imag == low.imag)
+    return total + low if known else total
+
+
+@straight
 def div(a, b):
     """Quotient by Smith's method (CACM 5, 1962), scaled so that squares cannot overflow."""
     one = type(b.real)(1)

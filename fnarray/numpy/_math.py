@@ -157,7 +157,7 @@ def log2(x: Any, /) -> Array:
 def log10(x: Any, /) -> Array:
     """Logarithm to base 10."""
     (x,) = promote_args_inexact("log10", x)
-    scale = convert(1 / math.log(10), to_real(x.dtype))
+    scale = convert(math.log10(math.e), to_real(x.dtype))  # 1 / math.log(10) is off by an ULP
     y = lax.log(x)
     if not is_complex(x.dtype):
         return lax.mul(y, scale)

@@ -260,7 +260,7 @@ def geomspace(
     shape = lax.broadcast_shapes(start.shape, stop.shape)
     start, stop = broadcast_to("geomspace", start, shape), broadcast_to("geomspace", stop, shape)
     sign = lax.sign(start)
-    to_exponent = convert(1 / math.log(10), work)
+    to_exponent = convert(math.log10(math.e), work)
     low, high = (lax.mul(lax.log(lax.div(x, sign)), to_exponent) for x in (start, stop))
     out = logspace(low, high, num, endpoint, axis=0)
     out = lax.mul(lax.reshape(sign, (1, *shape)), out)

@@ -201,9 +201,15 @@ def log1p(x: Any, *, accuracy: Any = None) -> Any:
     """Natural logarithm of ``1 + x``, accurate for small ``x``."""
 
 
-@transcendental(
-    in_single(lambda x: 1 / (1 + np.exp(-x))), lambda g, out, x: mul(g, mul(out, sub(1, out)))
-)
+def _logistic(x: Any) -> Any:
+    if x.dtype.kind != "c":
+        return 1 / (1 + np.exp(-x))
+    falling = x.real < 0
+    small = np.exp(np.where(falling, x, -x))  # the other one is infinite in all directions
+    return np.where(falling, small, x.dtype.type(1)) / (1 + small)
+
+
+@transcendental(in_single(_logistic), lambda g, out, x: mul(g, mul(out, sub(1, out))))
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
     """Logistic function ``1 / (1 + exp(-x))``."""
 

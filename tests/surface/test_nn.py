@@ -269,3 +269,13 @@ def test_narrow_products_of_zeros_and_of_too_much():
         nn.scaled_dot_general(sixes, sixes, numbers, configs=[config])
     with pytest.raises(ValueError, match="'mxfp8' or 'nvfp4'"):
         nn.get_scaled_dot_general_config("int8")
+
+
+def test_sigmoids_of_large_complex_numbers_are_finite():
+    """Eager ones, too, which were NaN where the exponential is infinite."""
+    z = np.array(
+        [1e10 + 1e9j, -200 + 3j, -1e10 + 2j, 1e30 - 1e5j, -np.inf + 1j, 2 - 3j], np.complex64
+    )
+    want = np.array([1, 0, 0, 1, 0, 1 / (1 + np.exp(-(2 - 3j)))])
+    for f in (nn.sigmoid, fnarray.jit(nn.sigmoid)):
+        np.testing.assert_allclose(f(z), want, rtol=1e-6, atol=1e-30)
