@@ -147,6 +147,8 @@ def contracted(
 #: Terms of a product of vectors that BLAS adds up in one go. It makes some 32 sums of them, as
 #: kernels do; of 1,000,000 in one go the result is off by 43 ULP.
 _LINE: Final = 1024
+#: Elements below which floating point operands are multiplied as they are.
+FEW: Final = _LINE
 
 
 def _of_vectors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
