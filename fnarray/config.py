@@ -16,40 +16,18 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ContextDecorator, ExitStack
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Any, Final, Literal, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 __all__ = [
-    "SETTINGS",
-    "Config",
-    "Setting",
-    "check_determinism",
-    "check_tracer_leaks",
-    "checking_leaks",
-    "config",
-    "debug_infs",
-    "debug_nans",
-    "default_device",
-    "default_matmul_precision",
-    "default_prng_impl",
-    "disable_jit",
-    "effects",
-    "enable_checks",
-    "enable_custom_prng",
-    "enable_x64",
-    "explain_cache_misses",
-    "legacy_prng_key",
-    "log_compiles",
-    "make_user_context",
-    "no_tracing",
-    "numpy_dtype_promotion",
-    "numpy_rank_promotion",
-    "threefry_partitionable",
-    "transfer_guard",
-    "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host",
+    "SETTINGS", "Config", "Setting", "check_determinism", "check_tracer_leaks", "checking_leaks",
+    "config", "debug_infs", "debug_nans", "default_device", "default_matmul_precision",
+    "default_prng_impl", "disable_jit", "effects", "enable_checks", "enable_custom_prng",
+    "enable_x64", "explain_cache_misses", "legacy_prng_key", "log_compiles", "make_user_context",
+    "no_tracing", "numpy_dtype_promotion", "numpy_rank_promotion", "threefry_partitionable",
+    "transfer_guard", "transfer_guard_device_to_device", "transfer_guard_device_to_host",
     "transfer_guard_host_to_device",
-]
+]  # fmt: skip
 
 Effects = Literal["error", "warn", "off"]
 PRNGImpl = Literal["threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg"]
@@ -257,7 +235,7 @@ class Config(threading.local):
         row.check(value)
         with _lock:
             setattr(Config, row.name, value)
-            Config.trace_token = _token({})
+            Config.trace_token = common.token = _token({})
             for scoped in _scoped_threads.values():
                 scoped["trace_token"] = _token(scoped)
         if follow := followers.get(row.name):
@@ -335,6 +313,11 @@ _tokens: Final[dict[tuple[Any, ...], int]] = {}
 # Threads inside a scope, by the id of their dict of scoped values: their tokens must
 # follow a global update too.
 _scoped_threads: Final[dict[int, dict[str, Any]]] = {}
+#: Ids of what threads have of their own: scoped values, a trace. Where there is none at all, calls
+#: need not ask their thread, which costs 0.1 us for each value.
+threads_own: Final[dict[int, None]] = {}
+#: Their ``config.trace_token``, as ``common.token``.
+common: Final = SimpleNamespace(token=0)
 
 
 def _token(scoped: Mapping[str, Any]) -> int:
@@ -401,9 +384,11 @@ def _override(name: str, value: Any) -> None:
         mine.pop("trace_token", None)
         if mine:
             _scoped_threads[id(mine)] = mine
+            threads_own[id(mine)] = None
             mine["trace_token"] = _token(mine)
         else:
             _scoped_threads.pop(id(mine), None)
+            threads_own.pop(id(mine), None)
 
 
 def override(name: str, value: Any) -> Any:
@@ -451,7 +436,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 first_read: Final = from_environment(os.environ)
 for _name, _value in first_read.items():
     setattr(Config, _name, _value)
-Config.trace_token = _token({})
+Config.trace_token = common.token = _token({})
 config: Final = Config()
 
 

@@ -10,6 +10,7 @@ from itertools import count
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     Concatenate,
     Generic,
     Literal,
@@ -22,7 +23,7 @@ from typing import (
 
 import numpy as np
 
-from ..config import SETTINGS, Effects, config
+from ..config import SETTINGS, Effects, common, config, threads_own
 from ..config import effects as effects_scope
 from ..control.admission import admit
 from ..control.signature import (
@@ -152,7 +153,7 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
         key = "programs", statics, inline, effects, *place
         self._programs = self._kept.table(*key, make=Programs)
         self._calls = self._programs.calls
-        self._last: tuple[Callable[[Any], list[Any]], int] = no_leaves, 0
+        self._last: tuple[Callable[[Any], list[Any]] | None, int] = no_leaves, 0
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function: traced and compiled at the first call of each signature.
@@ -162,22 +163,23 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
         EffectError
             The function is not pure; nothing has run.
         """
-        if state.trace is None and self._programs.guards.holds():
-            # Arrays, then containers of arrays in the structure of the last call. Avals are
+        if not (threads_own and state.trace is not None) and self._programs.guards.holds():
+            # Arguments as they were taken apart last, if in containers, then arrays. Avals are
             # interned, so keys hash addresses; nothing is ever stored under disable_jit's token.
-            try:
-                if args and type(args[0]) is ArrayImpl and not kwargs:
-                    run = self._calls[config.trace_token, 0, *[a._known_as for a in args]]  # pyright: ignore
-                    data = [a._data for a in args]  # pyright: ignore[reportAttributeAccessIssue]
-                else:
-                    unpack, number = self._last
-                    leaves = unpack((args, kwargs))
-                    run = self._calls[config.trace_token, number, *[x._known_as for x in leaves]]
-                    data = [x._handed for x in leaves]
-            except (AttributeError, KeyError, TypeError, ValueError):
-                # Keys have no aval, by a TypeError. Called below, outside: an error must not show
-                # this one as its context.
-                run, data = None, []
+            unpack, number = self._last
+            if unpack is None:  # numbers among arrays: what follows would raise, for 0.6 us
+                run, data = self._bare(args, kwargs)
+            else:
+                try:
+                    bare = unpack is no_leaves and not kwargs
+                    leaves = args if bare else unpack((args, kwargs))
+                    token = config.trace_token if threads_own else common.token
+                    run = self._calls[token, number, *[x._known_as for x in leaves]]  # pyright: ignore
+                    data = [x._handed for x in leaves]  # pyright: ignore[reportAttributeAccessIssue]
+                except (AttributeError, KeyError, TypeError, ValueError):
+                    # Keys have no aval, by a TypeError. Called below, outside: an error must not
+                    # show this one as its context.
+                    run, data = self._bare(args, kwargs)
             if run is not None:
                 return run(*data)
         try:
@@ -185,6 +187,21 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
         except Exception as error:
             tidy(error)
             raise
+
+    def _bare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+        """Return the program of a call with arrays and numbers, each a leaf, and their buffers."""
+        here = self._place is None and default.find is None
+        if kwargs or not here or not LEAVES.issuperset(map(type, args)):
+            return None, []
+        try:
+            avals = [x.aval if type(x) is ArrayImpl else abstract(x) for x in args]
+        except (TypeError, OverflowError):
+            return None, []
+        # How many there are tells which are static: what is known by number 0 has none.
+        run = self._calls.get((config.trace_token if threads_own else common.token, 0, *avals))
+        if run is not None and self._last[0] is no_leaves:
+            self._last = None, 0
+        return run, [] if run is None else list(map(buffer_of, args, avals))
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call with any arguments: numbers, static values, tracers, a new structure."""
@@ -201,17 +218,6 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
         programs = self._programs
         if not programs.guards.holds():
             programs.clear()
-        if (
-            state.trace is None
-            and self._place is None
-            and default.find is None
-            and not (kwargs or self._statics)
-            and LEAVES.issuperset(map(type, args))
-        ):
-            avals = self._avals(args, args, kwargs)
-            run = self._calls.get((token, 0, *avals))
-            if run is not None:
-                return run(*map(buffer_of, args, avals))
         leaves, signature = self._signature_of(args, kwargs)
         if state.trace is not None:
             return self._record(self._traced(signature), leaves, args, kwargs)
@@ -221,8 +227,8 @@ class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skip
             # A node each for the root, args and kwargs: all arguments are leaves.
             flat = spec.num_nodes - 3 == len(leaves) == len(args) and not statics
             number = programs.number(signature, flat)
-        elif not statics:  # seen before: worth code of its own
-            self._last = unpacker(spec), number
+        elif number:  # seen before: worth code of its own
+            self._last = unpacker(spec, statics), number
         # Workers that arguments lie on, if nothing says where else.
         if there := where.platform_under(leaves, self._place):
             return self._elsewhere(leaves, signature, (there, token, number, *avals), there.caller)
@@ -453,6 +459,8 @@ def _shown(fun: Callable[..., Any], where: int | str) -> str:
 class PlacedPjitFunction(PjitFunction):
     """A compiled function whose arguments and results are somewhere, or arguments given up."""
 
+    _rules: ClassVar[Any]  # the module `placed_jit`, which most programs never import
+
     @boundary
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function; see `PjitFunction`.
@@ -463,17 +471,16 @@ class PlacedPjitFunction(PjitFunction):
             An argument is somewhere else than ``in_shardings`` say, or an array is no multiple of
             the devices that it is to be cut for.
         """
-        from .placed_jit import brought, given_up, sent  # most programs never ask
-
-        ins, outs = self._options.get("in_shardings"), self._options.get("out_shardings")
+        options, rules = self._options, self._rules
+        ins, outs = options.get("in_shardings"), options.get("out_shardings")
         if ins is not None:
             nums = self._statics.nums if self._statics else ()
-            args = brought(self.__wrapped__, args, kwargs, nums, ins)
+            args = rules.brought(self.__wrapped__, args, kwargs, nums, ins)
         out = super().__call__(*args, **kwargs)
         if outs is not None:
-            out = sent(self.__wrapped__, out, outs)
+            out = rules.sent(self.__wrapped__, out, outs)
         donates = any(self._donated) and state.trace is None
-        if donates and (left := given_up(args, kwargs, *self._donated, out)):
+        if donates and (left := rules.given_up(args, kwargs, *self._donated, out)):
             self._tell(left, args, kwargs)
         return out
 
@@ -585,5 +592,9 @@ def jit(
             f"{sorted(both, key=str)} appear in both."
         )
     placed = in_shardings is not None or out_shardings is not None
-    kind = PlacedPjitFunction if placed or any(donated) else PjitFunction
+    kind = PjitFunction
+    if placed or any(donated):
+        from . import placed_jit
+
+        kind, PlacedPjitFunction._rules = PlacedPjitFunction, placed_jit
     return kind(fun, StaticSpec(*static), donated, inline, effects, options)

@@ -28,7 +28,6 @@ from ..core.source import UNKNOWN, Source
 __all__: list[str] = []
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_SMALL = 2**31
 
 # ---- functions -----------------------------------------------------------------------------------
 
@@ -95,10 +94,8 @@ def argument_paths(
 def abstract(x: Any) -> ShapedArray:
     """Return the aval of an array, a number, or anything else with a shape and a dtype."""
     kind = type(x)
-    if kind is float or kind is bool or (kind is int and -_SMALL < x < _SMALL):
-        return _number(kind, config.enable_x64)
     if kind is np.ndarray:
-        return ShapedArray(x.shape, canonicalize_dtype(x.dtype))
+        return _of_numpy(x.shape, x.dtype, config.enable_x64)
     if isinstance(x, Array | np.ndarray | np.generic) or not hasattr(x, "dtype"):
         return aval_of(x)
     if kind is Ref:
@@ -107,10 +104,10 @@ def abstract(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, canonicalize_dtype(np.dtype(x.dtype)), weak, sharding=sharding)
 
 
-@lru_cache
-def _number(kind: type, wide: bool) -> ShapedArray:
-    """Return the aval of Python numbers of a type, small ones for int, under ``enable_x64``."""
-    return aval_of(kind())
+@lru_cache(4096)
+def _of_numpy(shape: tuple[int, ...], dtype: np.dtype, wide: bool) -> ShapedArray:
+    """Return the aval of NumPy's arrays of a shape and dtype, under ``enable_x64``."""
+    return ShapedArray(shape, canonicalize_dtype(dtype))
 
 
 def first_rejected(

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
+from ..config import config
 from ..errors import UnexpectedTracerError
 from . import hooks
-from .avals import ShapedArray, ShapeDtypeStruct, ambiguous
+from .avals import SMALL_INT, ShapedArray, ShapeDtypeStruct, ambiguous, aval_of_number
 from .dtypes import canonicalize_dtype, dtype_and_weak
 from .hooks import install_operators
 from .quiet import quietly
+from .tree_nodes import Whole
 
 if TYPE_CHECKING:
     from .installed import Installed
@@ -38,7 +40,7 @@ def _keep_freed_memory() -> None:
 _keep_freed_memory()
 
 
-class Array(Installed):
+class Array(Whole, Installed):
     """An immutable n-dimensional array; also the base of tracers.
 
     Operators and methods are installed by ``fnarray.numpy`` (see `install_methods`), so that an
@@ -501,7 +503,7 @@ def native(data: np.ndarray, dtype: np.dtype, *, copy: bool = False) -> np.ndarr
     """Return ``data`` as a C-contiguous, aligned, native buffer of ``dtype``, of no subclass."""
     if type(data) is not np.ndarray:
         data = np.asarray(data)
-    if data.dtype != dtype or not data.dtype.isnative:
+    if data.dtype is not dtype and (data.dtype != dtype or not data.dtype.isnative):
         return quietly(data.astype, dtype, "C")
     if copy or not (data.flags.c_contiguous and data.flags.aligned):
         return np.array(data, order="C", copy=True, subok=False)
@@ -545,10 +547,13 @@ def aval_of(x: Any) -> ShapedArray:
     OverflowError
         For a Python int outside the default integer dtype.
     """
+    kind: type = type(x)
+    if kind is float or kind is bool or (kind is int and -SMALL_INT < x < SMALL_INT):
+        return aval_of_number(kind, config.enable_x64)
     if isinstance(x, Array):
         return x.aval
     dtype, weak = dtype_and_weak(x)
-    return ShapedArray(np.shape(x), dtype, weak)
+    return ShapedArray(() if isinstance(x, np.generic) else np.shape(x), dtype, weak)
 
 
 def asarray(x: Any) -> ArrayImpl:
@@ -563,6 +568,9 @@ def asarray(x: Any) -> ArrayImpl:
     """
     if isinstance(x, ArrayImpl):
         return x
+    if type(x) in (int, float, bool):
+        aval = aval_of(x)
+        return ArrayImpl(np.array(x, aval.dtype), aval)
     if isinstance(x, Array):
         if isinstance(x, ArrayElsewhere):
             raise TypeError(
@@ -587,6 +595,6 @@ def asarray(x: Any) -> ArrayImpl:
     aval = aval_of(x)
     if isinstance(x, np.ndarray):
         return from_numpy(cast("np.ndarray", x))
-    if isinstance(x, numbers.Number | np.generic):
+    if isinstance(x, np.generic | numbers.Number):
         return ArrayImpl(np.array(x, aval.dtype), aval)
     return from_numpy(np.asarray(x))

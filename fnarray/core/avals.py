@@ -398,3 +398,14 @@ def ambiguous(shape: tuple[int, ...]) -> str:
         "The truth value of an array with more than one element is ambiguous. Use a.any() or "
         f"a.all(); its shape is {shape}."
     )
+
+
+#: Ints below it in size are of the default dtype.
+SMALL_INT = 1 << 31
+
+
+@lru_cache
+def aval_of_number(kind: type, wide: bool) -> ShapedArray:
+    """Return the aval of Python numbers of a type, small ones for int, under ``enable_x64``."""
+    dtype, weak = dtype_and_weak(kind())
+    return ShapedArray((), dtype, weak)

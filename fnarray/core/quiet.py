@@ -8,7 +8,6 @@ already set, costs 0.3 us. What results are is asked by settings instead.
 from __future__ import annotations
 
 import contextvars
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,31 +17,26 @@ from ..config import config
 from .dtypes import is_inexact
 
 
-def _quiet_context() -> contextvars.Context:
+def quiet_context() -> contextvars.Context:
+    """Return a context in which the warnings are off."""
     with np.errstate(all="ignore"):
         return contextvars.copy_context()
 
 
-class _Contexts(threading.local):
-    """One context per thread: a context can be entered by one thread, once, at a time."""
-
-    def __init__(self) -> None:
-        self.free: contextvars.Context | None = _quiet_context()
-
-
-_contexts = _Contexts()
+#: Contexts that nobody is in: one is entered once at a time.
+free_contexts: list[contextvars.Context] = []
 
 
 def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a function with NumPy's floating-point warnings off."""
-    context = _contexts.free
-    if context is None:  # inside another call: the warnings are off already
-        return function(*args, **kwargs)
-    _contexts.free = None
+    try:
+        context = free_contexts.pop()
+    except IndexError:
+        context = quiet_context()
     try:
         return context.run(function, *args, **kwargs)
     finally:
-        _contexts.free = context
+        free_contexts.append(context)
 
 
 def offence(x: np.ndarray, operands: Sequence[np.ndarray] = ()) -> str:

@@ -3,16 +3,17 @@
 # pyright: standard
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from .avals import ShapedArray
 from .graph import Atom, ClosedGraph, Eqn, Literal
 
-__all__ = ["Record", "thin_of"]
+__all__ = ["Record", "evaluation", "known_of", "thin_of"]
 
 #: Results of constants alone are kept up to this size, and computed by each replay above it.
 _SMALL = 4096
@@ -20,6 +21,11 @@ _SMALL = 4096
 _LARGE = 1 << 16
 #: What repeats elements in an evaluator's place, where only NumPy reads them: by single ones.
 thin_of: dict[Callable[..., Any], Callable[..., Any]] = {}
+#: What evaluators come down to where the avals of their operands are known, to the bit: given avals
+#: and params, a function of buffers, or None where it is the evaluator itself.
+known_of: dict[Callable[..., Any], Callable[..., Callable[..., Any] | None]] = {}
+#: Calls after which a record's steps are worth code of their own, which takes 0.3 ms to compile.
+_OFTEN = 20
 
 
 def _settled(out: Any, dtype: np.dtype) -> np.ndarray:
@@ -29,11 +35,37 @@ def _settled(out: Any, dtype: np.dtype) -> np.ndarray:
     return out if out.flags.c_contiguous else out.copy(order="C")
 
 
+def evaluation(
+    evaluate: Callable[..., Any], avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> Callable[..., Any]:
+    """Return what evaluates an operation on buffers of some avals."""
+    if (made := known_of.get(evaluate)) and (known := made(*avals, **params)):
+        return known
+    return partial(evaluate, **params) if params else evaluate
+
+
 def _evaluator(eqn: Eqn, thin: bool) -> Callable[..., Any]:
     evaluate = eqn.primitive.eval
     if thin:
-        evaluate = thin_of[evaluate]
-    return partial(evaluate, **eqn.params) if eqn.params else evaluate
+        return partial(thin_of[evaluate], **eqn.params)
+    return evaluation(evaluate, [x.aval for x in eqn.invars], eqn.params)
+
+
+def _is_sound(evaluate: Callable[..., Any], eqn: Eqn, thin: Container[Atom]) -> bool:
+    """Whether NumPy gives the result of an equation as it is to be, whatever the values are.
+
+    An operand in order that has the whole shape is followed; of no axes NumPy makes scalars.
+    """
+    if not isinstance(evaluate, np.ufunc) or eqn.primitive.multiple_results:
+        return False
+    out = eqn.outvars[0].aval
+    if not out.shape or all(x.aval.shape != out.shape or x in thin for x in eqn.invars):
+        return False
+    try:
+        given = tuple(x.aval.dtype for x in eqn.invars)
+        return evaluate.resolve_dtypes((*given, None))[-1] is out.dtype
+    except TypeError:
+        return False
 
 
 def _thin(eqns: Sequence[Eqn], results: Sequence[Atom]) -> set[int]:
@@ -81,6 +113,7 @@ class Record:
             return self._constant(atom.array()._data) if literal else place[atom]
 
         steps = []
+        sound: list[bool] = []
         self.arguments = size = len(jaxpr.invars)
         thin = _thin(jaxpr.eqns, jaxpr.outvars)
         for k, eqn in enumerate(jaxpr.eqns):
@@ -94,6 +127,7 @@ class Record:
                 place.update(zip(eqn.outvars, map(self._constant, outs), strict=True))
                 continue
             steps.append((evaluate, operands, dtypes if many else dtypes[0]))
+            sound.append(_is_sound(evaluate, eqn, [v for i in thin for v in jaxpr.eqns[i].outvars]))
             place.update(zip(eqn.outvars, range(size, size + len(dtypes)), strict=True))
             size += len(dtypes)
 
@@ -106,6 +140,9 @@ class Record:
         self.results = list(map(final, results))
         large = any(_bytes(eqn) > _LARGE for eqn in jaxpr.eqns)
         self.dead = self._last_reads() if large else None
+        self._sound = sound
+        self._left = _OFTEN
+        self._code: Callable[..., Sequence[Any]] | None = None
 
     def _constant(self, value: np.ndarray) -> int:
         self.constants.append(value)
@@ -141,10 +178,38 @@ class Record:
                 values[place] = None
         return [values[place] for place in self.results]
 
-    def run(self, *data: Any) -> list[Any]:
+    def _as_code(self) -> Callable[..., Sequence[Any]]:
+        """Return the steps as a function: half of what a step of few elements takes is saved."""
+        names: dict[str, Any] = {"ndarray": np.ndarray, "settled": _settled}
+        names.update((f"v{i}", value) for i, value in enumerate(self.constants))
+        place = len(self.constants) + self.arguments
+        lines: list[str] = []
+        for k, (evaluate, operands, dtype) in enumerate(self.steps):
+            names[f"e{k}"] = evaluate
+            call = f"e{k}({', '.join(f'v{i}' for i in operands)})"
+            dtypes = dtype if type(dtype) is tuple else (dtype,)
+            outs = [f"v{place + i}" for i in range(len(dtypes))]
+            place += len(outs)
+            lines.append(f"{', '.join(outs)}{',' * (type(dtype) is tuple)} = {call}")
+            for i, out in enumerate(outs if not self._sound[k] else ()):
+                names[d := f"d{k}_{i}"] = dtypes[i]
+                fits = f"type({out}) is ndarray and {out}.dtype is {d} and {out}.flags.c_contiguous"
+                lines.append(f"if not ({fits}): {out} = settled({out}, {d})")
+        params = ", ".join(f"v{len(self.constants) + i}" for i in range(self.arguments))
+        body = "".join(f"    {line}\n" for line in lines)
+        returned = "".join(f"v{i}, " for i in self.results)
+        exec(f"def steps({params}):\n{body}    return ({returned})", names)
+        return names["steps"]
+
+    def run(self, *data: Any) -> Sequence[Any]:
         """Return the results' buffers, given those of the arguments."""
+        if self._code is not None:
+            return self._code(*data)
         if self.dead is not None:
             return self._run_large(*data)
+        self._left -= 1
+        if not self._left:
+            self._code = self._as_code()
         values = [*self.constants, *data]
         get, keep = values.__getitem__, values.append
         for evaluate, operands, dtype in self.steps:

@@ -25,6 +25,7 @@ from .places import check_shape, is_whole, place, updated
 from .quiet import quietly
 from .source import Source, user_source
 from .trace import JitTracer, Trace, state
+from .tree_nodes import Whole
 
 
 class AbstractRef:
@@ -85,7 +86,7 @@ def _interned(cls: type[AbstractRef], inner: ShapedArray) -> Any:
     return self
 
 
-class Ref:
+class Ref(Whole):
     """A mutable array: a name for a value that ``ref[...] = x`` replaces, made by `new_ref`.
 
     ``ref[i]`` reads and ``ref[i] = x`` writes, ``ref[...]`` all of it. Its shape and dtype stay. A

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..config import config
+from ..config import config, threads_own
 from ..errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -34,7 +34,7 @@ from .array import (
     default,
     stays_on_host,
     stored,
-)
+)  # fmt: skip
 from .avals import ShapedArray, ShapeDtypeStruct, ambiguous
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .large import evaluator, plainly
@@ -55,6 +55,14 @@ class _State(threading.local):
     accepted: bool = False
     #: Whether a bool made an array within a trace is not known there; one for all threads.
     stages_bools: bool = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "trace":
+            if value is None:
+                threads_own.pop(id(vars(self)), None)
+            else:
+                threads_own[id(vars(self))] = None
 
 
 state = _State()
@@ -518,8 +526,7 @@ def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     -------
     Array or list of Array
     """
-    trace = state.trace
-    if trace is not None:
+    if threads_own and (trace := state.trace) is not None:
         return trace.process(prim, args, params)
     if (
         default.find is not None

@@ -237,7 +237,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Leaves of a tree from left to right."""
-    return flatten_spec(tree, is_leaf)[0]
+    return _flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:

@@ -83,6 +83,12 @@ _KEY_FIELD: Final = {
 }
 
 
+class Whole:
+    """What is a leaf to who maps over trees, though transforms may take it apart: arrays, Refs."""
+
+    __slots__ = ()
+
+
 # ---- one level -----------------------------------------------------------------------------------
 
 

@@ -124,6 +124,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     return 0.5 * x * lax.erfc(-x * np.asarray(sqrt(0.5), x.dtype))
 
 
+@replayed
 def sigmoid(x: Any) -> Array:
     """Logistic function ``1 / (1 + exp(-x))`` of inexact operands."""
     return lax.logistic(x)
@@ -146,6 +147,7 @@ def mish(x: Any) -> Array:
     return x * jnp.tanh(softplus(x))
 
 
+@replayed
 def softplus(x: Any) -> Array:
     """``log(1 + exp(x))``, without overflow."""
     return jnp.logaddexp(*inexact_operands("softplus", x), 0.0)

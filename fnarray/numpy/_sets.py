@@ -143,18 +143,15 @@ def unique(
         concrete("unique", "ar", ar, "Give the number of results: size.")
     shape = np.shape(ar)
     rows, how = _rows("unique", ar, axis)
-    n = rows.shape[0]
-    if not n:
-        out = _unique_of_none(rows, how, size, fill_value)
-        inverse_shape = shape if axis is None else (0,)
-    else:
-        out = _unique(rows, how, equal_nan, size, fill_value)
-        inverse_shape = shape if axis is None else (n,)
-    values, first, inverse, counts = out
     wanted = (return_index, return_inverse, return_counts)
-    extra = (first, lax.reshape(inverse, inverse_shape), counts)
-    chosen = tuple(x for x, want in zip(extra, wanted, strict=True) if want)
-    return (values, *chosen) if chosen else values
+    if not rows.shape[0]:
+        values, *extra = _unique_of_none(rows, how, size, fill_value)
+        extra = [x for x, want in zip(extra, wanted, strict=True) if want]
+    else:
+        values, *extra = _unique(rows, how, equal_nan, size, fill_value, wanted)
+    if return_inverse and axis is None:
+        extra[return_index] = lax.reshape(extra[return_index], shape)
+    return (values, *extra) if extra else values
 
 
 def _unique_of_none(rows: Array, how: Any, size: int | None, fill_value: Any) -> tuple[Array, ...]:
@@ -168,8 +165,14 @@ def _unique_of_none(rows: Array, how: Any, size: int | None, fill_value: Any) ->
 
 
 def _unique(
-    rows: Array, how: Any, equal_nan: bool, size: int | None, fill_value: Any
-) -> tuple[Array, ...]:
+    rows: Array,
+    how: Any,
+    equal_nan: bool,
+    size: int | None,
+    fill_value: Any,
+    wanted: tuple[bool, bool, bool],
+) -> list[Array]:
+    """Return the distinct rows, and what is wanted of first places, inverse and counts."""
     n, dtype = rows.shape[0], index_dtype(rows.shape[0])
     keys = [rows] if rows.ndim == 1 else [
         lax.index_in_dim(rows, k, 1, keepdims=False) for k in range(rows.shape[1])
@@ -186,17 +189,27 @@ def _unique(
         fill = lax.convert_element_type(fill_value, rows.dtype)
         mask = lax.broadcast_in_dim(found, values.shape, (0,))
         values = lax.select(mask, values, stretch("unique", fill, values.shape))
-    first = take_index(order, begin_or_first, mode="clip")
-    number = lax.cumsum(lax.convert_element_type(change, dtype)) - 1
-    _, inverse = lax.sort((order, number), num_keys=1)
+    weak = rows.weak_type and fill_value is None
+    out = [_shaped(convert(values, rows.dtype, weak), how)]
+    if wanted[0]:
+        out.append(take_index(order, begin_or_first, mode="clip"))
+    if wanted[1]:
+        number = lax.cumsum(lax.convert_element_type(change, dtype)) - 1
+        out.append(lax.sort((order, number), num_keys=1)[1])
+    if wanted[2]:
+        out.append(_counts(change, begin, size))
+    return out
+
+
+def _counts(change: Array, begin: Array, size: int | None) -> Array:
+    """Return how many rows there are from each place on where one differs from the one before."""
+    n, dtype = change.shape[0], begin.dtype
     total = lax.reduce_sum(lax.convert_element_type(change, dtype), (0,))
     end = lax.concatenate([begin, lax.full((1,), n, dtype)], 0)[1:]
     if size is not None:  # the last one kept ends where the next, cut off, begins
         following = nonzero(change, size=size + 1, fill_value=n)[0]
         end = following[1:]
-    counts = lax.select(lax.iota(dtype, begin.size) < total, end - begin, lax.full_like(begin, 0))
-    weak = rows.weak_type and fill_value is None
-    return _shaped(convert(values, rows.dtype, weak), how), first, inverse, counts
+    return lax.select(lax.iota(dtype, begin.size) < total, end - begin, lax.full_like(begin, 0))
 
 
 #: As the array API has it: each NaN is another value.

@@ -193,6 +193,7 @@ def reshape(
 
 
 @moving
+@replayed
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Return an array's elements as a vector, in C or Fortran order."""
     if out_sharding is not None:
@@ -262,12 +263,14 @@ def _atleast(name: str, arys: tuple[Any, ...], grow: Any) -> Array | list[Array]
 
 
 @moving
+@replayed
 def atleast_1d(*arys: Any) -> Array | list[Array]:
     """Return arrays with at least one axis; a list, unless there is one argument."""
     return _atleast("atleast_1d", arys, lambda x: another(x) if x.ndim else lax.reshape(x, (1,)))
 
 
 @moving
+@replayed
 def atleast_2d(*arys: Any) -> Array | list[Array]:
     """Return arrays with at least two axes: new ones are put in front."""
 
@@ -278,6 +281,7 @@ def atleast_2d(*arys: Any) -> Array | list[Array]:
 
 
 @moving
+@replayed
 def atleast_3d(*arys: Any) -> Array | list[Array]:
     """Return arrays with at least three axes: a vector becomes ``(1, n, 1)``."""
     axes = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}

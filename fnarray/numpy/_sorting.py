@@ -208,6 +208,19 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
 # --- places in sorted arrays --------------------------------------------------------------------
 
 
+def _search_alike(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Any:
+    """Return what finds places by NumPy, among arrays of one dtype."""
+    if sorter is not None or type(a) is not ArrayImpl or type(v) is not ArrayImpl:
+        return None
+    if a.dtype is not v.dtype or is_half(a.dtype):
+        return None
+    dtype = index_dtype(a.size)
+    return lambda a, v: np.asarray(places_in(a, v, side), dtype)
+
+
+@replayed(instead=_search_alike)
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Array:
@@ -245,7 +258,7 @@ def searchsorted(
         keys, values = np.asarray(a), np.asarray(v)
         if is_half(keys.dtype):
             keys, values = keys.astype(np.float32), values.astype(np.float32)
-        return asarray(np.asarray(_found(keys, values, side), dtype))
+        return asarray(np.asarray(places_in(keys, values, side), dtype))
     if not a.size:
         return lax.full(v.shape, 0, dtype)
     search = _count_smaller if method == "compare_all" else _bisect
@@ -256,7 +269,7 @@ def searchsorted(
 _TOGETHER, _AT_ONCE = 1 << 12, 1 << 13
 
 
-def _found(keys: np.ndarray, values: np.ndarray, side: Any) -> np.ndarray:
+def places_in(keys: np.ndarray, values: np.ndarray, side: Any) -> np.ndarray:
     """Return where known values belong, as NumPy does.
 
     It looks for one after another, in jumps that no processor foresees: 10,000 in a million took

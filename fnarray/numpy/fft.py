@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, finfo, is_complex, to_inexact
+from ..core.eager import replayed
 from ..lax import FftType
 from ..ops.kit.calls import const
 from ._ranges import arange
@@ -129,6 +130,7 @@ def _two(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) 
 # ---- one axis ------------------------------------------------------------------------------------
 
 
+@replayed
 def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the discrete Fourier transform along an axis.
 
@@ -155,11 +157,13 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return _along("fft", FftType.FFT, a, n, axis, norm)
 
 
+@replayed
 def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of `fft`, which has its parameters."""
     return _along("ifft", FftType.IFFT, a, n, axis, norm)
 
 
+@replayed
 def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the transform of real numbers: coefficients 0 to ``n // 2``, the rest follow.
 
@@ -168,6 +172,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _along("rfft", FftType.RFFT, a, n, axis, norm)
 
 
+@replayed
 def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of `rfft`: real numbers, ``n`` of them (by default an even number).
 
@@ -176,6 +181,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     return _along("irfft", FftType.IRFFT, a, n, axis, norm)
 
 
+@replayed
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the real transform of numbers whose negative half is the conjugate of the positive.
 
@@ -187,6 +193,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _along("hfft", FftType.IRFFT, conj, n, axis, _SWAPPED[norm])
 
 
+@replayed
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of `hfft`, of real numbers. Parameters are as of `fft`."""
     _check_norm("ihfft", norm)
@@ -196,6 +203,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 # ---- several axes --------------------------------------------------------------------------------
 
 
+@replayed
 def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """Return the discrete Fourier transform along several axes.
 
@@ -217,36 +225,43 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Ar
     return _transform("fftn", FftType.FFT, a, s, axes, norm)
 
 
+@replayed
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """Return the inverse of `fftn`, which has its parameters."""
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
+@replayed
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """Return `rfft` along the last of several axes, `fft` along the others. As `fftn`."""
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
+@replayed
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """Return the inverse of `rfftn`: real numbers. Parameters are as of `fftn`."""
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm)
 
 
+@replayed
 def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """Return `fftn` along two axes."""
     return _two("fft2", FftType.FFT, a, s, axes, norm)
 
 
+@replayed
 def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """Return `ifftn` along two axes."""
     return _two("ifft2", FftType.IFFT, a, s, axes, norm)
 
 
+@replayed
 def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """Return `rfftn` along two axes."""
     return _two("rfft2", FftType.RFFT, a, s, axes, norm)
 
 
+@replayed
 def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """Return `irfftn` along two axes."""
     return _two("irfft2", FftType.IRFFT, a, s, axes, norm)

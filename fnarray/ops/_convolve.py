@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..core.avals import ShapedArray
 from ..core.contraction import matmul, narrow, slides_along_lines, working_dtype
 from ..core.dtypes import is_complex, is_float, is_integer
 from ..core.forms import HOST, Inline, KernelRef, Library
+from ..core.record import known_of
 from ..core.tangents import Undefined, is_undefined
 from ..core.trace import bind
 from .conv_layout import (
@@ -170,6 +171,38 @@ def _conv_eval(lhs: np.ndarray, rhs: np.ndarray, **params: Any) -> np.ndarray:
     else:
         out = _features_first(_windows(x, places, window), w, features, batches)
     return narrow(out.transpose(inverse(layout.out_spec)), dtype)
+
+
+def _known_conv(
+    lhs: ShapedArray, rhs: ShapedArray, **params: Any
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """Return the product that the convolution of two short vectors is, as `_few_places` has it."""
+    dtype, layout = lhs.dtype, params["dimension_numbers"]
+    if lhs.ndim != 3 or {*lhs.shape[:2], *rhs.shape[:2]} != {1} or dtype.kind not in "fc":
+        return None
+    plain = all(of == (0, 1, 2) for of in (layout.lhs_spec, layout.rhs_spec, layout.out_spec))
+    ones = (*params["window_strides"], *params["lhs_dilation"], *params["rhs_dilation"])
+    groups = params["feature_group_count"], params["batch_group_count"]
+    if not plain or (*ones, *groups) != (1,) * 5 or dtype in HALVES:
+        return None
+    if params["preferred_element_type"] not in (None, dtype):
+        return None
+    (n, k), ((low, high),) = (lhs.shape[2], rhs.shape[2]), params["padding"]
+    size, step = n + low + high, dtype.itemsize
+    places = size - k + 1
+    if min(low, high, n - 1, k - 1) < 0 or not 0 < places < _FEW:
+        return None
+
+    def evaluate(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        x = np.zeros(size, dtype)
+        x[low : low + n] = lhs.reshape(n)
+        windows = np.ndarray((k, places), dtype, x, 0, (step, step))
+        return np.matmul(rhs.reshape(1, k), windows).reshape(1, 1, places)
+
+    return evaluate
+
+
+known_of[_conv_eval] = _known_conv
 
 
 def _features_last(view: np.ndarray, w: np.ndarray) -> np.ndarray:

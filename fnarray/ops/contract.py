@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from ..config import config
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
-from ..core.contraction import contracted, free_axes
+from ..core.contraction import LINE, contracted, free_axes
 from ..core.dtypes import (
     as_dtype,
     bfloat16,
@@ -20,6 +20,7 @@ from ..core.dtypes import (
     canonicalize_dtype,
     float16,
     is_float,
+    is_half,
     is_inexact,
     is_integer,
     promote_types,
@@ -29,6 +30,7 @@ from ..core.forms import Contract
 from ..core.frozen import frozen
 from ..core.hooks import cut_as
 from ..core.primitive import Primitive
+from ..core.record import known_of
 from ..core.tangents import is_undefined
 from ..core.trace import bind
 from .kit.calls import convert, moveaxis, permute
@@ -275,6 +277,33 @@ def _dot_general_eval(
         dtype = _natural(lhs.dtype, rhs.dtype)
     axes = Contract(lhs_contract, rhs_contract, lhs_batch, rhs_batch)
     return contracted(lhs, rhs, axes, dtype)
+
+
+def _known_product(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: np.dtype | None,
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """Return NumPy's product, where a contraction is one of few numbers as they lie."""
+    dtype, (sums, batches) = lhs.dtype, dimension_numbers
+    short = max(lhs.size, rhs.size) < LINE
+    if not short or batches != ((), ()) or sums != ((lhs.ndim - 1,), (0,)) or lhs.ndim > 2:
+        return None
+    if rhs.dtype is not dtype or preferred_element_type not in (None, dtype):
+        return None
+    if dtype.kind not in "fc" or is_half(dtype) or rhs.ndim > 2:
+        return None
+    if lhs.ndim == rhs.ndim == 2:
+        return np.matmul
+    a, b = (-1, lhs.shape[-1]), (rhs.shape[0], -1)
+    shape = (*lhs.shape[:-1], *rhs.shape[1:])
+    return lambda x, y: np.matmul(x.reshape(a), y.reshape(b)).reshape(shape)
+
+
+known_of[_dot_general_eval] = _known_product
 
 
 def _printed(params: dict[str, Any]) -> dict[str, Any]:

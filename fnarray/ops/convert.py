@@ -69,6 +69,8 @@ def convert_values(x: Any, dtype: np.dtype) -> np.ndarray:
     if x.dtype.itemsize == 2:
         x = x.astype(np.float32)
     limits = iinfo(dtype)
+    if np.all((x >= float(limits.min)) & (x < float(limits.max))):
+        return np.asarray(x.astype(dtype))
     with np.errstate(invalid="ignore"):  # what is out of range follows
         out = np.asarray(x.astype(dtype))
     # What C leaves undefined. Comparing with float(max) is right though it rounds up: whatever

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from functools import lru_cache
 from math import isqrt
 from operator import index
 from typing import Any, cast
@@ -93,6 +94,12 @@ def _qr_aval(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: 
     return (*avals, ShapedArray((*batch, n), int32)) if pivoting else avals
 
 
+@lru_cache(256)
+def _is_upper(m: int, n: int) -> np.ndarray:
+    """Return which places of a matrix are not below its diagonal; `numpy.triu` asks each time."""
+    return np.tri(n, m, dtype=bool).T
+
+
 def _qr_eval(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> Any:
     m, n = x.shape[-2:]
     k = m if full_matrices else min(m, n)
@@ -113,7 +120,8 @@ def _qr_eval(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: A
             columns = np.zeros((m, k), a.dtype, order="F")
             columns[:, :n] = packed
         q = lapack(name, a.dtype)(columns[:, :k], taus, lwork=max(lwork, k))[0]
-        return (q, np.triu(packed[:k]), *((cast("Any", order) - 1,) if pivoting else ()))
+        upper = np.where(_is_upper(k, n), packed[:k], packed.dtype.type(0))
+        return (q, upper, *((cast("Any", order) - 1,) if pivoting else ()))
 
     return per_matrix(one, (x,), (2,), outs)
 

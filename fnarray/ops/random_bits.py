@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 
 from ..config import config
-from ..core.array import Array
+from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.dtypes import uint8, uint16, uint32, uint64
 from ..core.forms import Map
 from ..core.primitive import Primitive
-from ..core.trace import bind
+from ..core.trace import bind, state
 from ..errors import ShapeError
 from .bitwise import shift_right_logical
 from .kit.calls import add, convert, lt, mul, select
+from .kit.canonical import as_array
 from .kit.checks import broadcast_avals
 from .kit.declare import inlined
 from .kit.registry import register
@@ -85,13 +86,17 @@ def hash_ints(k0: int, k1: int, a: int, b: int) -> tuple[int, int]:
     return a, b
 
 
+#: Blocks up to which Python's integers are faster than NumPy's arrays.
+_FEW = 4
+
+
 def _in_blocks(keys: np.ndarray, n: int, counters: Callable, finish: Callable, dtype: Any) -> Any:
     """Return ``finish`` of the words of ``n`` counters for each key, block by block.
 
     Blocks stay in the cache, yet make NumPy's overhead small: 15 ns for a hash at a million.
     """
     out = np.empty((*keys.shape[:-1], n), dtype)
-    if n <= 4 and keys.ndim == 1:
+    if n <= _FEW and keys.ndim == 1:
         blocks = [hash_ints(*keys.tolist(), *map(int, counters(np.uint64(i)))) for i in range(n)]
         out[...] = finish(*np.array(blocks, uint32).reshape(n, 2).T)
         return out
@@ -390,6 +395,9 @@ def _pairs(joined: np.ndarray) -> np.ndarray:
 
 def _split_eval(keys: np.ndarray, *, shape: Shape, partitionable: bool) -> np.ndarray:
     size, out = prod(shape), (*keys.shape[:-1], *shape, 2)
+    if partitionable and keys.ndim == 1 and size <= _FEW:
+        k0, k1 = keys.tolist()
+        return np.array([hash_ints(k0, k1, 0, i) for i in range(size)], uint32).reshape(out)
     if partitionable:
         return _pairs(_in_blocks(keys, size, _counter_words, _join, uint64)).reshape(out)
     return np.moveaxis(_pairs(_halves_eval(keys, 2 * size)), -1, -2).reshape(out)
@@ -440,6 +448,13 @@ def _fold_aval(keys: ShapedArray, data: ShapedArray) -> ShapedArray:
     return keys
 
 
+def _fold_eval(keys: np.ndarray, data: np.ndarray) -> np.ndarray:
+    if keys.ndim == 1:
+        k0, k1 = keys.tolist()
+        return np.array(hash_ints(k0, k1, 0, int(data)), uint32)
+    return np.stack(hash_words((keys[..., 0], keys[..., 1]), np.uint32(0), data), -1)
+
+
 def _random_fold_in(keys: Any, data: Any) -> Array:
     rank = data.ndim
     joined = bind(_joined_p, *_key_words(keys, rank), np.zeros((), uint32), data)
@@ -450,9 +465,7 @@ random_fold_in_p = register(
     Primitive(
         "random_fold_in",
         aval=_fold_aval,
-        eval=lambda keys, data: np.stack(
-            hash_words((keys[..., 0], keys[..., 1]), np.uint32(0), data), -1
-        ),
+        eval=_fold_eval,
         form=inlined(_random_fold_in),
         jvp=CONSTANT,
         transpose=NOT_LINEAR,
@@ -474,6 +487,10 @@ def random_seed(seeds: Any) -> Array:
 
     Narrower seeds have a high word of zero.
     """
+    if type(seeds) is ArrayImpl and state.trace is None:
+        known = np.asarray(seeds)
+        high = known.astype(np.uint64) >> np.uint64(32) if known.itemsize == 8 else 0 * known
+        return as_array(np.stack([high.astype(uint32), known.astype(uint32)], -1))
     low = convert(seeds, uint32)
     if seeds.dtype.itemsize == 8:
         high = convert(shift_right_logical(convert(seeds, uint64), convert(32, uint64)), uint32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..core.forms import Operand, Reduce
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
+from ..core.record import known_of
 from ..core.trace import Tracer, bind
 from ._combine import (
     Arrays,
@@ -126,7 +128,27 @@ def _folded(ufunc: np.ufunc, start: Callable[[np.dtype], Any]) -> Callable[..., 
             out = ufunc.reduce(x, axis=axes, dtype=kept)
         return out if kept is x.dtype else out.astype(x.dtype)
 
+    known_of[evaluate] = partial(_known, ufunc)
     return evaluate
+
+
+def _known(
+    ufunc: np.ufunc, x: ShapedArray, *, axes: tuple[int, ...]
+) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return the one call of NumPy's that a reduction of an array in order is, if it is one."""
+    if x.size == 0 or not axes or wide(x.dtype) is not x.dtype:
+        return None
+    fold, dtype, shape = ufunc.reduce, x.dtype, without_axes(x.shape, axes)
+    if ufunc is np.add and x.dtype.kind in "fc":  # see `_summed`
+        if len(axes) == x.ndim:
+            if x.size >= _FEW * _ROW:
+                return None
+            return lambda x: fold(x.reshape(-1), 0, dtype, np.empty(shape, dtype))
+        inner = axes[0] == x.ndim - len(axes)
+        alone = len(axes) == 1 and x.shape[axes[0]] <= _ROWS
+        if 1 in x.shape or not (inner or alone):
+            return None
+    return lambda x: fold(x, axes, dtype, np.empty(shape, dtype))
 
 
 #: Rows that are added one after another, each rounded: NumPy sums in pairs along memory alone; and

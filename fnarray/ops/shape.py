@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -17,7 +17,7 @@ from ..core.dtypes import canonicalize_dtype
 from ..core.forms import Iota
 from ..core.hooks import cut_as
 from ..core.primitive import Missing, Primitive
-from ..core.record import thin_of
+from ..core.record import known_of, thin_of
 from ..core.trace import bind
 from ..errors import ShapeError
 from .kit import calls
@@ -83,7 +83,15 @@ def _broadcast_eval(x: np.ndarray, *, shape: Shape, broadcast_dimensions: Shape)
     return out
 
 
+def _known_broadcast(
+    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape
+) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return what reshapes, where nothing is repeated."""
+    return (lambda x: x.reshape(shape)) if prod(shape) == x.size else None
+
+
 thin_of[_broadcast_eval] = _thin
+known_of[_broadcast_eval] = _known_broadcast
 
 
 def _broadcast_transpose(

@@ -39,6 +39,10 @@ _NATIVE_OPERANDS = 3
 _PACKED, _LINE = 1000, 10
 
 
+#: By the size of a float: integers of that size, and which of them -0 is.
+_MINUS_ZERO = {size: (np.dtype(f"i{size}"), np.iinfo(f"i{size}").min) for size in (4, 8)}
+
+
 # --- orders as integers -------------------------------------------------------------------------
 
 
@@ -92,10 +96,14 @@ def _sorted_values(x: np.ndarray, axis: int) -> np.ndarray:
     if x.dtype in HALVES:
         return _sorted_values(x.astype(float32), axis).astype(x.dtype)
     if x.dtype.kind == "f":
-        bits = x.view(f"i{x.dtype.itemsize}")
-        if (bits == np.iinfo(bits.dtype).min).any():
+        bits, lowest = _MINUS_ZERO[x.dtype.itemsize]
+        is_zero = x.view(bits) == lowest
+        found = b"\1" in is_zero.tobytes() if x.size <= _PACKED else is_zero.any()
+        if found:
             return np.sort(x, axis=axis, kind="stable")
-    return np.sort(x, axis=axis)
+    out = x.copy()
+    out.sort(axis)
+    return out
 
 
 # --- derivatives --------------------------------------------------------------------------------
@@ -257,9 +265,10 @@ def sort_key_val(
 
 def _largest(x: np.ndarray, k: int, axis: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the ``k`` largest, descending by IEEE's total order, and their positions."""
-    x = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    inner = axis == x.ndim - 1
+    x = x if inner else np.ascontiguousarray(np.moveaxis(x, axis, -1))
     falling = ~_ordinals(x, total=True)
-    if falling.dtype.itemsize <= 4:
+    if falling.dtype.itemsize <= 4 and falling.size > _PACKED:
         packed = _packed(falling, x.ndim - 1)
         if 0 < 4 * k < x.shape[-1]:
             packed = np.partition(packed, k - 1, axis=-1)
@@ -267,7 +276,9 @@ def _largest(x: np.ndarray, k: int, axis: int) -> tuple[np.ndarray, np.ndarray]:
     else:
         order = np.argsort(falling, axis=-1, kind="stable")
     order = order[..., :k]
-    values = np.take_along_axis(x, order, -1)
+    values = x[order] if x.ndim == 1 else np.take_along_axis(x, order, -1)
+    if inner:
+        return values, order.astype(int32)
     return np.moveaxis(values, -1, axis), np.moveaxis(order, -1, axis).astype(int32)
 
 

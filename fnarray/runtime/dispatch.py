@@ -20,12 +20,15 @@ from ..core.keep import remembered
 from ..core.quiet import offence
 from ..core.ref import Ref, check_distinct
 from ..core.source import Source
+from .unpack import MOST_LEAVES, packer
 
 if TYPE_CHECKING:
     from ..compile.pipeline import Executable
     from .meanwhile import Meanwhile
 
 Buffers = Sequence[np.ndarray]
+#: Calls after which code of its own that puts results together is worth its compilation, 0.5 ms.
+_OFTEN = 20
 
 
 @remembered(4096)
@@ -93,11 +96,14 @@ def compiled_call(graph: ClosedGraph, args: Buffers) -> tuple[np.ndarray, ...]:
 
 def buffer_of(x: Any, aval: ShapedArray) -> np.ndarray:
     """Return the buffer that stands for an argument; kernels only read it, so it may be shared."""
-    if type(x) is ArrayImpl:
+    kind = type(x)
+    if kind is ArrayImpl:
         return x._data
+    if kind is float or kind is int:
+        return np.array(x, aval.dtype)
     if isinstance(x, np.ndarray):
         return native(x, aval.dtype)
-    if type(x) is Ref:
+    if kind is Ref:
         return x  # type: ignore[return-value] - its memory is taken where it is known who writes
     if isinstance(x, Array | ShapeDtypeStruct):
         return asarray(x)._data  # raises: a tracer that leaked has no buffer, nor a stand-in
@@ -198,7 +204,21 @@ def returning(
 
         return call
     unflatten = out_spec.unflatten
-    return lambda *data: unflatten(map(ArrayImpl, run(*data), avals))
+    if len(avals) > MOST_LEAVES:
+        return lambda *data: unflatten(map(ArrayImpl, run(*data), avals))
+    pack: Callable[[Sequence[np.ndarray]], Any] | None = None
+    left = _OFTEN
+
+    def call_many(*data: np.ndarray) -> Any:
+        nonlocal pack, left
+        if pack is not None:
+            return pack(run(*data))
+        left -= 1
+        if not left:
+            pack = packer(out_spec, avals)
+        return unflatten(map(ArrayImpl, run(*data), avals))
+
+    return call_many
 
 
 # ---- checks of results ---------------------------------------------------------------------------

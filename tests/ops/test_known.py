@@ -1,0 +1,91 @@
+"""What evaluators come down to where avals are known gives their bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fnarray.core.avals import ShapedArray
+from fnarray.core.record import known_of
+from fnarray.ops._convolve import ConvDimensionNumbers, _conv_eval
+from fnarray.ops.contract import _dot_general_eval
+from fnarray.ops.shape import _broadcast_eval
+
+#: Those of reductions are made by a function.
+FOLDS = [f for f in known_of if f.__qualname__.startswith("_folded")]
+SHAPES = [(1,), (16,), (40000,), (4, 4), (33, 5), (32, 7), (1, 9), (7, 1), (200, 200), (3, 4, 5)]
+
+
+def check(evaluate, *xs, **params):
+    """Return whether an evaluator comes down to something, whose bits are compared."""
+    known = known_of[evaluate](*[ShapedArray(x.shape, x.dtype) for x in xs], **params)
+    if known is None:
+        return False
+    got, want = known(*xs), np.asarray(evaluate(*xs, **params))
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    assert got.tobytes() == want.tobytes()
+    return True
+
+
+def drawn(shape, dtype):
+    """Return numbers of a dtype, NaN, infinity and -0 among those of floats."""
+    x = (np.random.default_rng(0).standard_normal(shape) * 10).astype(dtype)
+    if np.dtype(dtype).kind == "f" and x.size > 20:
+        x.flat[3], x.flat[11], x.flat[17] = -0.0, np.inf, np.nan
+    return x
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int32, bool])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_reductions(shape, dtype):
+    """One call of NumPy's folds as the evaluator does, along each axis and along all."""
+    x, taken = drawn(shape, dtype), 0
+    along = {(k,) for k in range(x.ndim)} | {tuple(range(x.ndim)), tuple(range(1, x.ndim))} - {()}
+    with np.errstate(all="ignore"):
+        for fold in FOLDS:
+            for axes in along:
+                try:
+                    fold(x, axes=axes)
+                except TypeError:  # bits of floats
+                    continue
+                taken += check(fold, x, axes=axes)
+    assert taken
+
+
+def test_products():
+    """Products of few numbers are NumPy's; of many, of integers and of others they are not."""
+    draw = np.random.default_rng(1).standard_normal
+    params = {"precision": None, "preferred_element_type": None}
+    for a, b in [((5,), (5,)), ((3, 5), (5,)), ((5,), (5, 3)), ((3, 5), (5, 7)), ((1, 1), (1, 1))]:
+        numbers = (((len(a) - 1,), (0,)), ((), ()))
+        for dtype in (np.float32, np.complex64):
+            x, y = (draw(s).astype(dtype) for s in (a, b))
+            assert check(_dot_general_eval, x, y, dimension_numbers=numbers, **params)
+    numbers = (((0,), (0,)), ((), ()))
+    for n, dtype in ((4096, np.float32), (5, np.int32), (5, np.float16)):
+        x = np.ones(n, dtype)
+        assert not check(_dot_general_eval, x, x, dimension_numbers=numbers, **params)
+
+
+@pytest.mark.parametrize("n", [1, 16, 40])
+@pytest.mark.parametrize("k", [1, 5, 16])
+def test_convolutions(n, k):
+    """Short vectors meet in one product, as they do among all convolutions."""
+    draw, order = np.random.default_rng(2).standard_normal, (0, 1, 2)
+    params = {
+        "dimension_numbers": ConvDimensionNumbers(order, order, order),
+        "window_strides": (1,), "lhs_dilation": (1,), "rhs_dilation": (1,),
+        "feature_group_count": 1, "batch_group_count": 1,
+        "precision": None, "preferred_element_type": None,
+    }  # fmt: skip
+    for dtype in (np.float32, np.float64, np.complex64):
+        x, w = (draw((1, 1, m)).astype(dtype) for m in (n, k))
+        assert check(_conv_eval, x, w, padding=((k - 1, k - 1),), **params)
+
+
+def test_broadcasts():
+    """Where nothing is repeated it is a reshape."""
+    x = np.arange(6.0)
+    assert check(_broadcast_eval, x, shape=(1, 6, 1), broadcast_dimensions=(1,))
+    assert not check(_broadcast_eval, x, shape=(2, 6), broadcast_dimensions=(1,))
