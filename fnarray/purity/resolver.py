@@ -22,10 +22,10 @@ from .bindings import belongs, bound_before
 from .cells import rebound
 from .contents import Contents, contents_of, items_of, slots_of
 from .guards import MISSING, Guards, parts_of, static
+from .makers import called_for
 from .members import (
     FINAL_KINDS,
     attribute,
-    called_for,
     can_be_set,
     inherited,
     is_constant,
