@@ -238,12 +238,12 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
     """Hyperbolic tangent."""
 
 
-@transcendental(np.arcsin, lambda g, out, x: mul(g, rsqrt(sub(1, square(x)))), cost=15)
+@transcendental(np.arcsin, lambda g, out, x: mul(g, rsqrt(mul(sub(1, x), add(x, 1)))), cost=15)
 def asin(x: Any) -> Any:
     """Inverse sine."""
 
 
-@transcendental(np.arccos, lambda g, out, x: neg(mul(g, rsqrt(sub(1, square(x))))), cost=15)
+@transcendental(np.arccos, lambda g, out, x: neg(mul(g, rsqrt(mul(sub(1, x), add(x, 1))))), cost=15)
 def acos(x: Any) -> Any:
     """Inverse cosine."""
 
