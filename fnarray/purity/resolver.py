@@ -22,7 +22,6 @@ from .bindings import belongs, bound_before
 from .cells import rebound
 from .contents import Contents, contents_of, items_of, slots_of
 from .guards import MISSING, Guards, parts_of, static
-from .makers import called_for
 from .members import (
     FINAL_KINDS,
     attribute,
@@ -422,6 +421,8 @@ class LiveResolver:
         if kind == "partial":
             self._fill_partial(value, obj)
         elif kind == "class":
+            from .makers import called_for  # which calls of no class need
+
             value.fields = called_for(self, obj)
         elif kind == "property":
             getter: Any = getattr(obj, "fget", None) or getattr(obj, "func", None)
