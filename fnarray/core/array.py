@@ -547,7 +547,7 @@ def aval_of(x: Any) -> ShapedArray:
     OverflowError
         For a Python int outside the default integer dtype.
     """
-    kind: Any = type(x)
+    kind = cast("type[Any]", type(x))
     if kind is float or kind is bool or (kind is int and -SMALL_INT < x < SMALL_INT):
         return aval_of_number(kind, config.enable_x64)
     if isinstance(x, Array):
