@@ -6,6 +6,8 @@ On other processors the same tests hold of BLAS's, but for those of bits.
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -72,6 +74,24 @@ def test_a_matrix_times_its_own_transpose_is_computed_once(dtype, k):
         if dtype != "c8":
             np.testing.assert_array_equal(got, blas.matmul(EAGER, x, x.T.copy()))
     assert not blas._below(x, x[::-1].T, got)
+
+
+def test_small_stacks_are_enough():
+    """Threads of musl have 128 kB, and servers make theirs as small."""
+    code = """
+import threading, numpy as np, fnarray
+a = np.ones((200, 300), np.float32)
+f = fnarray.jit(lambda a: (a.T @ (a * 2), a @ a.T, a.T @ a[:, :7], (a @ a.T) @ a))
+want = [x.sum() for x in f(a)]
+found = []
+threading.stack_size(128 << 10)
+thread = threading.Thread(target=lambda: found.extend(x.sum() for x in f(a)))
+thread.start()
+thread.join()
+assert found == want and len(want) == 4
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_no_entry_beside_the_result_is_touched():

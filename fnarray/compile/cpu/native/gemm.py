@@ -288,7 +288,6 @@ define void @{name}(ptr %a.0, ptr %b.0, ptr %out.0, i64 %m, i64 %k, i64 %n, i64 
     i64 %ldc, i64 %left, i64 %right, i64 %count, i64 %a.step, i64 %b.step, i64 %out.step) #0 {{
 entry:
   %panel = alloca [{panel} x {element}], align 64
-  %kept = alloca [{kept_entries} x {element}], align 64
   %a.turned = icmp ne i64 %left, 0
   %b.turned = icmp ne i64 %right, 0
   %lda.bytes = mul i64 %lda, {size}
@@ -303,15 +302,24 @@ entry:
   %better = and i1 %tall, %apart
   %laid = or i1 %better, %b.turned
   %keep.long = icmp sgt i64 %n, {reused}
-  %keep = and i1 %a.turned, %keep.long
-  %m.most = select i1 %keep, i64 {kept}, i64 {rows}
+  %keep.well = and i1 %a.turned, %keep.long
   %down.tall = mul i64 %down, {tall}
+  br i1 %keep.well, label %room, label %begin
+room:
+  %room.new = call ptr @malloc(i64 {kept_bytes})
+  br label %begin
+begin:
+  %room.all = phi ptr [ null, %entry ], [ %room.new, %room ]
+  %keep = icmp ne ptr %room.all, null
+  %room.last = getelementptr i8, ptr %room.all, i64 63
+  %kept = call ptr @llvm.ptrmask.p0.i64(ptr %room.last, i64 -64)
+  %m.most = select i1 %keep, i64 {kept}, i64 {rows}
   br label %pairs
 pairs:
-  %pair = phi i64 [ 0, %entry ], [ %pair.next, %pairs.next ]
-  %a = phi ptr [ %a.0, %entry ], [ %a.next, %pairs.next ]
-  %b = phi ptr [ %b.0, %entry ], [ %b.next, %pairs.next ]
-  %out = phi ptr [ %out.0, %entry ], [ %out.next, %pairs.next ]
+  %pair = phi i64 [ 0, %begin ], [ %pair.next, %pairs.next ]
+  %a = phi ptr [ %a.0, %begin ], [ %a.next, %pairs.next ]
+  %b = phi ptr [ %b.0, %begin ], [ %b.next, %pairs.next ]
+  %out = phi ptr [ %out.0, %begin ], [ %out.next, %pairs.next ]
   %pair.more = icmp slt i64 %pair, %count
   br i1 %pair.more, label %rows, label %end
 rows:
@@ -396,8 +404,12 @@ pairs.next:
   %out.next = getelementptr i8, ptr %out, i64 %out.step
   br label %pairs
 end:
+  call void @free(ptr %room.all)
   ret void
-}}"""
+}}
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"""
 
 
 def sizes(kind: Kind) -> dict[str, object]:
@@ -417,6 +429,6 @@ def sizes(kind: Kind) -> dict[str, object]:
         "tall": tall(),
         "tile": tall() * kind.size,
         "kept": panels.kept(kind),
-        "kept_entries": panels.kept(kind) * TERMS,
+        "kept_bytes": panels.kept(kind) * TERMS * kind.size + 64,
         "reused": _REUSED * across,
     }

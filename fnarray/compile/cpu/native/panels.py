@@ -12,7 +12,8 @@ from ..processor import processor
 
 #: Terms between which a sum goes to memory.
 TERMS: Final = 256
-#: Bytes of the first matrix that are laid out, on the stack, where its columns lie together.
+#: Bytes of the first matrix that are laid out where its columns lie together: no thread has to have
+#: so large a stack.
 _KEPT: Final = 240 << 10
 #: Columns that are turned at once.
 SQUARE: Final = 8
