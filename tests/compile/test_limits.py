@@ -457,6 +457,27 @@ def group(n: int) -> Case:
     return f, want, (numbers(32, n + 1),)
 
 
+def renewed(n: int) -> Case:
+    """A loop that replaces n numbers of three rows by means, and one that ends by itself."""
+
+    def turn(x):
+        return x.at[:, 1:-1].set((x[:, 2:] + x[:, :-2]) * f32(0.5))
+
+    def f(x):
+        y = lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, turn(s[1])), (0, x))[1]
+        return lax.fori_loop(0, 4, lambda _, x: turn(x), x), y
+
+    def want(x):
+        rows = [x]
+        for _ in range(4):
+            x = x.copy()
+            x[:, 1:-1] = (x[:, 2:] + x[:, :-2]) * f32(0.5)
+            rows.append(x)
+        return [rows[4], rows[3]]
+
+    return f, want, (numbers(3, n + 2),)
+
+
 def vectors(n: int) -> Case:
     """Products of rows of n numbers with a vector, from either side."""
 
@@ -502,7 +523,8 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "lanes": lanes, "lane_state": lane_state, "row": row, "group": group,
     "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
-    "rotated": rotated, "padded": padded, "brief": little, "loops": loops, "little": little,
+    "twofold": renewed, "rotated": rotated, "padded": padded, "brief": little, "loops": loops,
+    "little": little,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
@@ -519,8 +541,8 @@ EXTREMES = {
     "few": (0, 1000), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
     "row": (0, 10**6), "group": (0, 1), "shared": (1, 1 << 60), "split": (0, 1 << 60),
     "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (0, 10**6),
-    "rotated": (0, 10**6), "padded": (0, 1, 10**6), "brief": (0, 10**6), "loops": (0, 10**6),
-    "little": (0, 10**9),
+    "twofold": (0, 1, 10**6), "rotated": (0, 10**6), "padded": (0, 1, 10**6),
+    "brief": (0, 10**6), "loops": (0, 10**6), "little": (0, 10**9),
 }  # fmt: skip
 
 

@@ -21,7 +21,13 @@ from fnarray import lax
 
 pytestmark = pytest.mark.cpu
 
-SHAPE = (7, 6)
+COMMON = {
+    "deadline": None,
+    "derandomize": True,
+    "suppress_health_check": list(HealthCheck),
+}
+SHAPE = (12, 10)
+BOX = (slice(1, 11), slice(1, 9))
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,8 @@ def loops(draw) -> Loop:
     for k in range(draw(st.integers(1, 4))):
         way = draw(st.sampled_from(["sum", "moved", "set", "set", "add", "row"]))
         moved = draw(st.tuples(st.integers(-1, 1), st.integers(-1, 1)))
-        pair = draw(st.tuples(*[st.integers(0, carries + k - 1)] * 2))
-        steps.append(Step(way, *pair, moved, draw(st.integers(-3, 3))))
+        a, b = (draw(st.integers(0, carries + k - 1)) for _ in range(2))
+        steps.append(Step(way, a, b, moved, draw(st.integers(-3, 3))))
     arrays = st.integers(0, carries + len(steps) - 1)
     carried = tuple(draw(arrays) for _ in range(carries))
     return Loop(tuple(steps), carried, draw(arrays), draw(st.integers(1, 4)))
@@ -69,17 +75,15 @@ def turned(loop: Loop, arrays: list[Any], t: Any, put: Any) -> tuple[list[Any], 
     for step in loop.steps:
         a, b = arrays[step.a], arrays[step.b]
         down, right = step.moved
-        part = b[1 + down : 6 + down, 1 + right : 5 + right]
+        part = b[1 + down : 11 + down, 1 + right : 9 + right]
         if step.way == "sum":
             arrays.append(a * 2 - b + step.number)
         elif step.way == "moved":
-            arrays.append(put(a * 0 + step.number, (slice(1, 6), slice(1, 5)), part, "set"))
+            arrays.append(put(a * 0 + step.number, BOX, part, "set"))
         elif step.way == "row":
             arrays.append(put(a, t + 1, b[2 + down] - step.number, "set"))
         else:
-            box = (slice(1, 6), slice(1, 5))
-            new = part * 3 - a[1:6, 1:5] + step.number
-            arrays.append(put(a, box, new, step.way))
+            arrays.append(put(a, BOX, part * 3 - a[BOX] + step.number, step.way))
     return [arrays[k] for k in loop.carried], arrays[loop.stacked]
 
 
@@ -147,12 +151,7 @@ def once(loop: Loop) -> Any:
     return run
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
+@settings(**COMMON, max_examples=60)
 @given(loops())
 def test_carries_change_places(loop: Loop):
     draw = np.random.default_rng(0)

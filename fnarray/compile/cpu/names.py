@@ -18,7 +18,9 @@ from .namespace import CODES
 from .workspace import taken
 
 #: Thresholds of the processor.
-LIMITS: Final = Limits(group=4096, padded=16 if platform.machine() in ("x86_64", "AMD64") else 0)
+LIMITS: Final = Limits(
+    group=4096, twofold=64, padded=16 if platform.machine() in ("x86_64", "AMD64") else 0
+)
 
 
 def names(limits: Limits) -> dict[str, Any]:

@@ -153,8 +153,11 @@ class Flow:
             var = c.carry.var
             assert c.store is not None
             c.home = c.store
+            spare = self.values.new_scratch(var)
+            if c.carry.same:
+                self.steps.copy(c.store, spare, var.aval.shape)
             here = self.writer.assign(self.steps.whole(c.store, var.aval.size), None, "p")
-            there = self.writer.assign(self.values.new_scratch(var).name, None, "q")
+            there = self.writer.assign(spare.name, None, "q")
             strides = row_major(var.aval.shape)
             c.spare = Storage(there, strides, 0, self.writer.scope.depth)
             c.store = Storage(here, strides, 0, self.writer.scope.depth)

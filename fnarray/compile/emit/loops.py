@@ -65,7 +65,7 @@ class Loops:
                 span = self._block(stack, span, min(turns.values()))
             for nest in tree.members:
                 if self.in_blocks and self.sums.rows(nest, tree):
-                    stack.enter_context(self._row(nest))
+                    stack.enter_context(self._row_sum(nest))
             name = self.writer.fresh("i")
             if not chunk and not turns:
                 self.values.counted.add(name)
@@ -93,7 +93,7 @@ class Loops:
                 self._end(nest, counters)
 
     @contextmanager
-    def _row(self, nest: Nest) -> Generator[None, None, None]:
+    def _row_sum(self, nest: Nest) -> Generator[None, None, None]:
         """Have a loop inside of others of its fold sum by itself."""
         assert nest.fold is not None
         parts = self._accumulators[nest]

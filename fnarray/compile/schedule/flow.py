@@ -267,7 +267,7 @@ class Flows:
             if twice:
                 why = "the body reads the old value after it has made the new one"
                 self.places.note(Reason("flow", node, "keeps a carry twice", why))
-            done.append(replace(c, spare=twice))
+            done.append(replace(c, spare=twice, same=atom in body.twofold))
         return tuple(done), order
 
     def _left(self, turns: Turns) -> Turns:

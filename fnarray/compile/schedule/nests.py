@@ -123,12 +123,16 @@ class Selection:
         Nodes that are written into their readers, by result.
     unrolled : frozenset of Statement
         Statements whose loops are written out.
+    twofold : frozenset of Var
+        Results of overlays that become what they are laid over, a loop's carry, in its next turn:
+        they go to a second array, which is the same around the box.
     """
 
     block: Block
     statements: tuple[Statement, ...]
     inlined: Mapping[Var, Node]
     unrolled: frozenset[Statement]
+    twofold: frozenset[Var] = frozenset()
 
 
 def counter(k: int, extent: int) -> Any:

@@ -132,7 +132,8 @@ class _Dependencies:
         statements: list[Statement] = []
         moved: dict[Statement, Statement] = {}
         for s in selection.statements:
-            if s in selection.unrolled or not is_overlay(s) or s.node.out in self.donated:
+            placed = s.node.outs and s.node.out in (self.donated.keys() | selection.twofold)
+            if s in selection.unrolled or not is_overlay(s) or placed:
                 statements.append(s)
                 continue
             copy, over = over_copy(s.node, selection.inlined)

@@ -150,6 +150,8 @@ class Carry:
     spare : bool
         Whether the body cannot work in place and writes a second buffer, exchanged with the first
         after each turn.
+    same : bool
+        Whether that begins as a copy, of which turns write a box.
     """
 
     var: Var
@@ -159,6 +161,7 @@ class Carry:
     filled: bool = False
     scratch: bool = False
     spare: bool = False
+    same: bool = False
 
 
 @frozen(eq=False)

@@ -70,7 +70,9 @@ _SHORT = 16
 Note = Callable[[Reason], None]
 
 
-def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Selection:
+def select(
+    block: Block, target: Target, note: Note, *, in_loop: bool, carries: int = 0
+) -> Selection:
     """Choose the statements of a block, and of the blocks its nodes hold.
 
     Parameters
@@ -78,6 +80,8 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
     in_loop : bool
         Whether it is the body of a loop or branch, where scalars and small arrays belong in
         registers.
+    carries : int
+        How many of the last inputs, and of the first results, a loop carries.
 
     Raises
     ------
@@ -88,13 +92,17 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
     inlined = {n.out: n for n in block.nodes if n not in roots}
     kept = set(block.inputs).difference(block.owned)
     writer = {n.out: n for n in block.nodes if isinstance(n.form, Update | Overlay)}
+    twofold: set[Var] = set()
     for node in writer.values():
         below = _beneath(node, writer).difference(() if in_loop else kept)
         if isinstance(node.form, Update):
             below.add(node.ins[0])
         _settle_operands(node, below, inlined, note)
         if isinstance(node.form, Overlay) and (in_loop or node.ins[0] not in kept):
-            _settle_value(node, inlined, note)
+            if _renews(node, block, carries, inlined, target.limits):
+                twofold.add(node.out)
+            else:
+                _settle_value(node, inlined, note)
     statements: list[Statement] = []
     for node in block.nodes:
         if not node.outs or node.out not in inlined:
@@ -106,7 +114,7 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
             else:
                 statements.append(_statement(node, inlined, target, note))
     unrolled = frozenset(s for s in statements if in_loop and _unrolls(s, inlined, target.limits))
-    return Selection(block, tuple(statements), inlined, unrolled)
+    return Selection(block, tuple(statements), inlined, unrolled, frozenset(twofold))
 
 
 def is_library(node: Node, limits: Limits) -> bool:
@@ -355,6 +363,29 @@ def _settle_operands(update: Node, over: Set[Atom], inlined: dict[Var, Node], no
             note(Reason("select", node, "computed beforehand", "it reads what is overwritten"))
 
 
+def _carried(form: While | Scan, node: Node) -> int:
+    """Return how many values a loop carries."""
+    return form.num_carry if isinstance(form, Scan) else len(node.outs)
+
+
+def _renews(
+    overlay: Node, block: Block, carries: int, inlined: Mapping[Var, Node], limits: Limits
+) -> bool:
+    """Whether a turn replaces most of a carry by what it computes of it: see `Limits.twofold`."""
+    form, (old, value) = overlay.form, overlay.ins[:2]
+    first, elements = len(block.inputs) - carries, prod(form.extents)
+    pairs = zip(block.inputs[first:], block.outputs, strict=False)
+    return (
+        any(old is var and overlay.out is atom for var, atom in pairs)
+        and form.combine == "{1}"
+        and overlay.out.aval.size > limits.registers
+        and 0 < limits.twofold <= elements
+        and 2 * elements >= overlay.out.aval.size
+        and value in inlined
+        and overwrites_reads(make_overlay(overlay, inlined))
+    )
+
+
 def _settle_value(overlay: Node, inlined: dict[Var, Node], note: Note) -> None:
     """Compute what an overlay lays beforehand where that reads what it is about to overwrite."""
     value = overlay.ins[1]
@@ -387,7 +418,12 @@ def _statement(node: Node, inlined: dict[Var, Node], target: Target, note: Note)
                 reads.setdefault(var, set()).update(idx)
     bodies = ()
     if isinstance(form, CONTROL) and not target.is_step(node, target.limits):
-        bodies = tuple(select(b, target, note, in_loop=True) for b in node.bodies)
+        last = 0 if isinstance(form, Branch) else _carried(form, node)
+        counts = (*[0] * (len(node.bodies) - 1), last)
+        bodies = tuple(
+            select(b, target, note, in_loop=True, carries=n)
+            for b, n in zip(node.bodies, counts, strict=True)
+        )
     return Step(node, reads, bodies)
 
 
