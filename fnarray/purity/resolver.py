@@ -334,7 +334,8 @@ class LiveResolver:
             known = self.item(value, index)
             found = [] if known is None else [known]
         else:
-            held = tuple(_VALUES(parts) if is_a(parts, dict) else parts)  # `sys.modules` grows
+            # At once: `sys.modules` may grow meanwhile.
+            held = tuple(_VALUES(parts) if is_a(parts, dict) else parts)
             found = [self.describe(x, value.name, "element") for x in held if callable(x)]
         found = [v for v in found if v.kind in _CALLED]
         if found:
@@ -463,7 +464,8 @@ class LiveResolver:
         """Take a call of a generic function for one of any of its implementations."""
         self.hold(registry, value.name)
         value.others = tuple(
-            self.describe(f, value.name, value.holder, True) for f in tuple(behind(registry).values())
+            self.describe(f, value.name, value.holder, True)
+            for f in tuple(behind(registry).values())
         )
 
     def _hold_closure(self, value: Value, fun: types.FunctionType, name: str) -> None:
