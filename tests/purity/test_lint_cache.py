@@ -165,6 +165,13 @@ def test_processes_find_the_same(project, capsys, monkeypatch, examined):
     assert not examined
 
 
+def test_processes_are_given_neighbours():
+    """Parts go to whoever asks: two processes that take turns have a half of the files each."""
+    assert jobs._in_turns([["a"], ["b"], ["c"], ["d"], ["e"]], 2) == [
+        ["a"], ["d"], ["b"], ["e"], ["c"]
+    ]  # fmt: skip
+
+
 def test_a_file_under_two_names(project, capsys, examined):
     """A link to a helper is the helper: it is examined once, and its changes are seen."""
     (project / "other").mkdir()

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -44,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
         description="Find effects and tracing pitfalls in functions traced by fnarray or JAX. "
         "Reads files only; imports nothing.",
         epilog=EXIT,
+        formatter_class=_formatter,
     )
     add = top.add_argument
     add("paths", nargs="*", default=["."], metavar="PATH", help="files, folders, or - for stdin")
@@ -91,6 +93,21 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--verify", action="store_true",
                      help="also run each file, tracing twice (runs code!)")  # fmt: skip
     return top
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return what writes help; each argument makes one, which asks `shutil` for its width."""
+    return argparse.HelpFormatter(prog, width=_width())
+
+
+def _width() -> int:
+    # As shutil.get_terminal_size has it, which loads three compressors beside.
+    given = os.environ.get("COLUMNS", "")
+    columns = int(given) if given.isdecimal() else 0
+    if not columns:
+        with suppress(OSError):  # no terminal
+            columns = os.get_terminal_size().columns
+    return (columns or 80) - 2
 
 
 def _out(text: object) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 from collections.abc import Iterator
 
 from ...threads.cores import available_cores
@@ -58,7 +60,7 @@ def _shared(
     from concurrent.futures.process import BrokenProcessPool
 
     paths = [source.path for source in given]
-    parts = [[source.path for source in part] for part in _parts(left, jobs * _PARTS_EACH)]
+    parts = _in_turns([[s.path for s in part] for part in _parts(left, jobs * _PARTS_EACH)], jobs)
     try:
         # A fork of a process with threads may wait forever; a fresh one costs 0.1 s.
         with ProcessPoolExecutor(
@@ -96,6 +98,12 @@ def _parts(sources: list[SourceFile], count: int) -> Iterator[list[SourceFile]]:
         yield part
 
 
+def _in_turns(parts: list[list[str]], jobs: int) -> list[list[str]]:
+    """Order parts so that processes that take turns get neighbours, which import the same."""
+    size = -(-len(parts) // jobs)
+    return [part for first in range(size) for part in parts[first::size]]
+
+
 # --- in the other processes ---
 
 _workers: list[_Worker] = []
@@ -103,6 +111,8 @@ _workers: list[_Worker] = []
 
 def _start(paths: list[str], settings: Settings) -> None:
     gc.disable()
+    # As the first process does: taking all trees apart was a third of the time of two processes.
+    atexit.register(os._exit, 0)
     _workers.append(_Worker(Examiner((), settings, paths)))
 
 

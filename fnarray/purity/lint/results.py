@@ -8,7 +8,6 @@ source and to Python's version, whose parser it is.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -47,7 +46,7 @@ class Results:
 
     def __init__(self, settings: Settings) -> None:
         given = [str(Path.cwd()), *(str(getattr(settings, name)) for name in _SETTINGS)]
-        self.key = f"l_{hashlib.sha256(json.dumps(given).encode()).hexdigest()[:32]}"
+        self.key = f"l_{store.digest(json.dumps(given).encode()).hexdigest()[:32]}"
         self.project = Project(settings)
         self.records: dict[str, Record] = {}
         self.outcomes: dict[str, Any] = {}
@@ -208,7 +207,7 @@ def _keys(rows: list[Any]) -> list[tuple[str, int, int]]:
 @cache
 def _mark() -> str:
     """Return what an entry is tied to: the linter's source, and the version of Python."""
-    digest = hashlib.sha256(repr((sys.version_info, Finding._fields)).encode())
+    digest = store.digest(repr((sys.version_info, Finding._fields)).encode())
     for folder, _, names in sorted(os.walk(_PURITY)):
         for name in sorted(name for name in names if name.endswith(".py")):
             digest.update(Path(folder, name).read_bytes())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import io
 import re
 import sys
@@ -13,6 +12,8 @@ from bisect import bisect_right
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
+
+from ...core import store
 
 # IPython's lines that are no Python: magics, shell escapes, help.
 _MAGIC = re.compile(r"^\s*(?:%|!|\?)|^[^#'\"]*\?{1,2}\s*$")
@@ -149,8 +150,7 @@ def read(path: Path | str) -> SourceFile:
 def from_bytes(path: str, raw: bytes) -> SourceFile:
     """Return a file's contents; notebooks are told by their suffix."""
     text, encoding = decode(raw)
-    digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
-    source = SourceFile(path, text, encoding=encoding, digest=digest)
+    source = SourceFile(path, text, encoding=encoding, digest=store.digest(raw).hexdigest())
     if path.endswith(".ipynb"):
         _unpack(source)
     return source
