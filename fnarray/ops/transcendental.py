@@ -15,7 +15,7 @@ from ..core.dtypes import to_real
 from ..core.primitive import Primitive
 from ..core.trace import bind
 from .elementwise import in_single, integer_pow, reciprocal, square
-from .kit.calls import add, div, mul, neg, sub
+from .kit.calls import add, div, eq, mul, neg, select, sub
 from .kit.checks import FLOAT, INEXACT, kind
 from .kit.declare import Face, elementwise, face_of
 from .kit.rules import partials
@@ -238,12 +238,25 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
     """Hyperbolic tangent."""
 
 
-@transcendental(np.arcsin, lambda g, out, x: mul(g, rsqrt(mul(sub(1, x), add(x, 1)))), cost=15)
+def _factored(product: Any, difference: Any) -> Any:
+    """Return what is 0 at 1 and -1 by its factors, whose product keeps all digits beside them.
+
+    There it is the difference of squares, whose own slope is finite: those of the factors are 0
+    and not, and times infinity are no number.
+    """
+    return select(eq(product, 0), difference, product)
+
+
+def _asin_slope(g: Any, out: Any, x: Any) -> Any:
+    return mul(g, rsqrt(_factored(mul(sub(1, x), add(x, 1)), sub(1, square(x)))))
+
+
+@transcendental(np.arcsin, _asin_slope, cost=15)
 def asin(x: Any) -> Any:
     """Inverse sine."""
 
 
-@transcendental(np.arccos, lambda g, out, x: neg(mul(g, rsqrt(mul(sub(1, x), add(x, 1))))), cost=15)
+@transcendental(np.arccos, lambda g, out, x: neg(_asin_slope(g, out, x)), cost=15)
 def acos(x: Any) -> Any:
     """Inverse cosine."""
 
@@ -274,7 +287,7 @@ def asinh(x: Any) -> Any:
 
 def _acosh_slope(g: Any, out: Any, x: Any) -> Any:
     if kind(x.dtype) != "c":
-        return mul(g, rsqrt(sub(square(x), 1)))
+        return mul(g, rsqrt(_factored(mul(sub(x, 1), add(x, 1)), sub(square(x), 1))))
     # The root of the product is of the other sign left of the imaginary axis.
     return mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))))
 

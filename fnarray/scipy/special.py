@@ -23,6 +23,7 @@ from ..nn._args import inexact_operands, strong_operands
 from ..nn._normalization import log_softmax as _log_softmax
 from ..nn._normalization import logsumexp
 from ..nn._normalization import softmax as _softmax
+from ..numpy._rules import i0_of, i1_of
 from ._hosted import (
     bessel_jn,
     dawsn,
@@ -521,8 +522,7 @@ def i0e(x: Any) -> Array:
 
 def i0(x: Any) -> Array:
     """Modified Bessel function of order 0."""
-    (x,) = inexact_operands("i0", x)
-    return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
+    return i0_of(*inexact_operands("i0", x))
 
 
 def i1e(x: Any) -> Array:
@@ -532,5 +532,4 @@ def i1e(x: Any) -> Array:
 
 def i1(x: Any) -> Array:
     """Modified Bessel function of order 1."""
-    (x,) = inexact_operands("i1", x)
-    return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)
+    return i1_of(*inexact_operands("i1", x))

@@ -60,6 +60,15 @@ def test_products_are_those_of_double_precision(dtype, stack):
         assert error(got, a.astype("f8") @ b.astype("f8")) < (8 if dtype == "f4" else 64)
 
 
+@pytest.mark.parametrize(("k", "most"), [(200, 1.3), (300, 1.0), (4000, 0.8)])
+def test_terms_are_added_in_short_chains(k, most):
+    """Of positive terms, where errors of a long chain are of one sign with what it comes to."""
+    a, b = np.abs(numbers("f4", 40, k)), np.abs(numbers("f4", k, 17))
+    got, want = np.asarray(fnarray.jit(lambda a, b: a @ b)(a, b)), a.astype("f8") @ b.astype("f8")
+    bound = most if gemm.symbol("s") else 16  # BLAS's chains are as long as it likes
+    assert np.sqrt(np.mean((got - want) ** 2)) < bound * np.spacing(np.float32(want.max()))
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
 @pytest.mark.parametrize("k", [7, 300])
 def test_a_matrix_times_its_own_transpose_is_computed_once(dtype, k):

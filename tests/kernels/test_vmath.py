@@ -79,6 +79,14 @@ def test_exact_powers(dtype):
     np.testing.assert_array_equal(vm.log2(2**whole), whole)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_what_is_tiny_is_its_own_expm1(dtype):
+    """Subnormal numbers too, whose last digit logarithms of the result see."""
+    tiny = np.finfo(dtype).smallest_subnormal * np.arange(1, 99).astype(dtype)
+    x = np.concatenate([tiny, np.geomspace(np.finfo(dtype).tiny, np.finfo(dtype).eps / 9, 99)])
+    np.testing.assert_array_equal(vm.expm1(-x.astype(dtype)), -x.astype(dtype))
+
+
 def test_reduction_at_its_hardest():
     """Of all doubles this is nearest to a multiple of pi/2 (Muller, Elementary Functions, 1997)."""
     x = np.float64(6381956970095103.0) * 2.0**797

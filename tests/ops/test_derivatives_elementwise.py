@@ -131,6 +131,21 @@ def test_batches_are_loops(case, signature):
     loops_agree(case, signature)
 
 
+@pytest.mark.parametrize("name", ["asin", "acos", "acosh"])
+def test_slopes_beside_poles_keep_digits_and_second_ones_are_infinite(name, jax):
+    """Two units in the last place beside 1 and -1; at them, JAX's infinities to third order."""
+    x = np.float32(1 + np.geomspace(1e-7, 0.5, 200) * (1 if name == "acosh" else -1))
+    x = np.concatenate([x, -x])
+    slope, wide = fnarray.grad(getattr(lax, name)), np.asarray(x, np.float64)
+    exact = (-1 if name == "acos" else 1) / np.sqrt(np.abs((1 - wide) * (1 + wide)))
+    assert np.max(np.abs(fnarray.vmap(slope)(x) - exact) / np.spacing(np.float32(exact))) <= 2.1
+    slope, theirs, poles = getattr(lax, name), getattr(jax.lax, name), np.float32([1, -1])
+    for _ in range(3):
+        slope, theirs = fnarray.grad(slope), jax.grad(theirs)
+        np.testing.assert_array_equal(fnarray.vmap(slope)(poles), jax.vmap(theirs)(poles))
+    assert fnarray.grad(getattr(lax, name))(0.5).weak_type
+
+
 def test_a_missing_derivative_says_why():
     """`nextafter` has no slope, and the error says what to do."""
     with pytest.raises(MissingRuleError, match="the operand in its place"):

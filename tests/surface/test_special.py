@@ -185,3 +185,16 @@ def test_logarithms_of_beta_lose_no_digits(x64):
     digamma = scipy_special.digamma
     want = digamma(2.0) - digamma(10002.0), digamma(1e4) - digamma(10002.0)
     np.testing.assert_allclose(slopes, want, rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["i0", "i1"])
+def test_derivatives_of_bessel_functions_keep_digits(name):
+    """To third order, and where they are small: near 0, where differences of theirs lose all."""
+    size = np.geomspace(1e-30, 60, 300)
+    x = np.float32(np.concatenate([[0], size, -size]))
+    f = getattr(special, name)
+    for order in range(1, 4):
+        f = fnarray.grad(f)
+        # SciPy's own recurrence loses nothing: it adds what is of one sign.
+        want = scipy_special.ivp(int(name[1]), np.float64(x), order)
+        np.testing.assert_allclose(fnarray.jit(fnarray.vmap(f))(x), want, rtol=6e-7)

@@ -3,8 +3,8 @@
 The algorithm is that of Goto and van de Geijn (ACM TOMS 34, 2008) with less copied: a panel of some
 columns of the second matrix is laid out so that it fits the nearest cache, and multiplied by the
 rows of the first, where they lie, a tile of the result in registers at a time. Of each entry the
-terms are added in order, `TERMS` at a time: how the result is cut into tiles, blocks, or parts for
-threads changes no bit of it.
+terms are added in order, `_CHAIN` at a time, and what these come to `TERMS` at a time: how the
+result is cut into tiles, blocks, or parts for threads changes no bit of it.
 
 It is for processors whose registers of 512 bits are worth using: libraries may have been told not
 to (decision 0082 has the measurements); and for those whose registers have 256, where it is as fast
@@ -29,6 +29,9 @@ _REST: Final = 4
 _ROWS, _BLOCK = 240, 480 << 10
 #: Panels from which rows of the first matrix whose terms lie apart are laid out for all of them.
 _REUSED: Final = 6
+#: Terms that are added one after another: 300 by 300 products of positive numbers were off by 1.9
+#: ULP in chains of 256, and are by 0.66 in as much time (up to 4 % more); in chains of 32 by 0.62.
+_CHAIN: Final = 64
 #: Rows whose pointers are made of one: the processor adds up to twice a register to an address.
 _GROUP: Final = 3
 #: Panels are laid out anew from so many rows on where others lie between their rows.
@@ -124,6 +127,7 @@ def _tile(kind: Kind, rows: int, wide: int, *, whole: bool = False) -> str:
             "i64 %columns, i1 %fresh) #0 {"
         ),
         "entry:",
+        f"%sums = alloca [{rows * wide} x {kind.vector}], align {kind.lanes * kind.size}",
     ]
     for w in range(wide):
         if not whole:
@@ -143,21 +147,36 @@ def _tile(kind: Kind, rows: int, wide: int, *, whole: bool = False) -> str:
         # addition that waits for the one before: as long as the tile's multiplications take.
         lines.append(f"%plain.{r} = getelementptr i8, ptr {before}, i64 {skip[r]}")
         lines.append(f'%a.{r} = call ptr asm "", "=r,0"(ptr %plain.{r})')
-    return "\n".join((*lines, *_turn(kind, rows, masks, skip), *_put(kind, rows, masks), "}"))
+    turn, between = _turn(kind, rows, masks, skip), _between(kind, rows, wide)
+    return "\n".join((*lines, *turn, *between, *_put(kind, rows, masks), "}"))
 
 
 def _turn(kind: Kind, rows: int, masks: list[str], skip: list[str]) -> list[str]:
     """Return the loop of a tile over its terms, each a column times a row."""
     v, lanes, step = kind.vector, kind.lanes, kind.lanes * kind.size
     heads = range(0, rows, _GROUP)
-    lines = ["br label %turn", "turn:", "%p = phi i64 [ 0, %entry ], [ %p.next, %turn ]"]
-    lines.append("%row = phi ptr [ %b, %entry ], [ %row.next, %turn ]")
+    lines = [
+        "br label %block",
+        "block:",
+        "%k.left = phi i64 [ %k, %entry ], [ %k.rest, %spill ]",
+        "%first = phi i1 [ true, %entry ], [ false, %spill ]",
+        "%row.block = phi ptr [ %b, %entry ], [ %row.next, %spill ]",
+    ]
     for r in heads:
         first = f"%a.{r}" if r else "%a"
-        lines.append(f"%from.{r} = phi ptr [ {first}, %entry ], [ %from.next.{r}, %turn ]")
+        lines.append(f"%block.{r} = phi ptr [ {first}, %entry ], [ %from.next.{r}, %spill ]")
+    lines += (
+        f"%k.some = call i64 @llvm.smin.i64(i64 %k.left, i64 {_CHAIN})",
+        "br label %turn",
+        "turn:",
+        "%p = phi i64 [ 0, %block ], [ %p.next, %turn ]",
+        "%row = phi ptr [ %row.block, %block ], [ %row.next, %turn ]",
+    )
+    for r in heads:
+        lines.append(f"%from.{r} = phi ptr [ %block.{r}, %block ], [ %from.next.{r}, %turn ]")
     for r in range(rows):
         lines += (
-            f"%sum.{r}.{w} = phi {v} [ zeroinitializer, %entry ], [ %more.{r}.{w}, %turn ]"
+            f"%sum.{r}.{w} = phi {v} [ zeroinitializer, %block ], [ %more.{r}.{w}, %turn ]"
             for w in range(len(masks))
         )
     for w in range(len(masks)):
@@ -182,27 +201,69 @@ def _turn(kind: Kind, rows: int, masks: list[str], skip: list[str]) -> list[str]
     lines += (
         "%row.next = getelementptr i8, ptr %row, i64 %under",
         "%p.next = add nuw i64 %p, 1",
-        "%again = icmp ult i64 %p.next, %k",
+        "%again = icmp ult i64 %p.next, %k.some",
         "br i1 %again, label %turn, label %end",
     )
     return lines
 
 
-def _put(kind: Kind, rows: int, masks: list[str]) -> list[str]:
-    """Return the end of a tile: what was there is added, and the sum is written."""
-    v, mask, step = kind.vector, f"<{kind.lanes} x i1>", kind.lanes * kind.size
+def _places(rows: int, across: int) -> list[str]:
+    return [f"{r}.{w}" for r in range(rows) for w in range(across)]
+
+
+def _between(kind: Kind, rows: int, across: int) -> list[str]:
+    """Return what is between the chains of a tile: sums of those before wait in memory."""
+    v, step = kind.vector, kind.lanes * kind.size
     lines = [
         "end:",
+        "%k.rest = sub i64 %k.left, %k.some",
+        "%unfinished = icmp sgt i64 %k.rest, 0",
+        "br i1 %unfinished, label %spill, label %last",
+        "last:",
+        "br i1 %first, label %put, label %gather",
+        "spill:",
+    ]
+    for k, here in enumerate(_places(rows, across)):
+        lines += (
+            f"%sums.{here} = getelementptr i8, ptr %sums, i64 {k * step}",
+            f"%kept.{here} = select i1 %first, ptr @zeros, ptr %sums.{here}",
+            f"%so.far.{here} = load {v}, ptr %kept.{here}, align {step}",
+            f"%further.{here} = fadd {v} %so.far.{here}, %more.{here}",
+            f"store {v} %further.{here}, ptr %sums.{here}, align {step}",
+        )
+    lines += ("br label %block", "gather:")
+    for k, here in enumerate(_places(rows, across)):
+        lines += (
+            f"%wait.{here} = getelementptr i8, ptr %sums, i64 {k * step}",
+            f"%before.{here} = load {v}, ptr %wait.{here}, align {step}",
+            f"%all.{here} = fadd {v} %before.{here}, %more.{here}",
+        )
+    return [*lines, "br label %put"]
+
+
+def _put(kind: Kind, rows: int, masks: list[str]) -> list[str]:
+    """Return the end of a tile: what was there is added, and the sum is written.
+
+    All is read first: a row's masked lanes lie over the next one, which would wait to be written.
+    """
+    v, mask, step = kind.vector, f"<{kind.lanes} x i1>", kind.lanes * kind.size
+    lines = ["put:"]
+    lines += (
+        f"%total.{here} = phi {v} [ %more.{here}, %last ], [ %all.{here}, %gather ]"
+        for here in _places(rows, len(masks))
+    )
+    lines += [
         # What is new is added to zeros. A mask of nothing would read the result all the same, and
         # wait for what was just written beside it: 1,000 rows of ten took 2.4 times as long.
         "%old.0 = select i1 %fresh, ptr @zeros, ptr %out",
         "%old.step = select i1 %fresh, i64 0, i64 %next",
         "%to.0 = getelementptr i8, ptr %out, i64 0",
     ]
+    puts: list[str] = []
     for r in range(rows):
         if r:
             lines.append(f"%old.{r} = getelementptr i8, ptr %old.{r - 1}, i64 %old.step")
-            lines.append(f"%to.{r} = getelementptr i8, ptr %to.{r - 1}, i64 %next")
+            puts.append(f"%to.{r} = getelementptr i8, ptr %to.{r - 1}, i64 %next")
         for w in range(len(masks)):
             here, inside = f"{r}.{w}", masks[w]
             if rows == _REST and r:
@@ -213,11 +274,17 @@ def _put(kind: Kind, rows: int, masks: list[str]) -> list[str]:
             lines += (
                 f"%old.{here} = getelementptr i8, ptr %old.{r}, i64 {w * step}",
                 load(f"y.{here}", f"%old.{here}", inside, kind, kind.lanes),
-                f"%z.{here} = fadd {v} %y.{here}, %more.{here}",
+                f"%z.{here} = fadd {v} %y.{here}, %total.{here}",
+            )
+            puts += (
                 f"%to.{here} = getelementptr i8, ptr %to.{r}, i64 {w * step}",
                 store(f"%z.{here}", f"%to.{here}", inside, kind),
             )
-    return [*lines, "ret void"]
+    return [
+        *lines,
+        *puts,
+        "ret void",
+    ]
 
 
 #: Rows of the first matrix times a panel, tiles of all its columns one under another.

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from ..processor import processor
 
-#: Terms between which a sum goes to memory.
+#: Terms of a panel, whose sums go to the result.
 TERMS: Final = 256
 #: Bytes of the first matrix that are laid out where its columns lie together: no thread has to have
 #: so large a stack.
