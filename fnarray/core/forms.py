@@ -247,6 +247,8 @@ class Library:
 
 #: What only the primitive's ``eval`` computes.
 HOST = Library(KernelRef("host", "eval"), kernel=False)
+#: A sum of products: no operation lowers to it, the compile wing makes it (`compile.summands`).
+SUMMED = KernelRef("host", "products")
 
 
 def on_host(name: str) -> Library:

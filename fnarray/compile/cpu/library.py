@@ -8,7 +8,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While, form_of
+from ...core.forms import (
+    SUMMED,
+    Branch,
+    Contract,
+    Inline,
+    Lanes,
+    Library,
+    Scan,
+    While,
+    form_of,
+)
 from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ...core.surgery import rearranged
@@ -38,6 +48,10 @@ def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) 
         return _control(node, compiled)
     if isinstance(form, Contract):
         return product_of(form, node.out.aval.dtype, limits)
+    if isinstance(form, Library) and form.op == SUMMED:
+        from .sums import sum_of  # which few programs need
+
+        return sum_of(form.statics[0], [a.aval for a in node.ins], node.out.aval, limits)
     dtypes = [v.aval.dtype for v in node.outs]
 
     def step(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
