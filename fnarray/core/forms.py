@@ -251,6 +251,11 @@ HOST = Library(KernelRef("host", "eval"), kernel=False)
 SUMMED = KernelRef("host", "products")
 
 
+def is_product(form: Any) -> bool:
+    """Whether a form is a product, or a sum of some."""
+    return isinstance(form, Contract) or (isinstance(form, Library) and form.op == SUMMED)
+
+
 def on_host(name: str) -> Library:
     """Return `HOST` by a name, under which a target may have a library that computes it."""
     return Library(KernelRef("host", name), kernel=False)

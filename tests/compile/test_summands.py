@@ -140,3 +140,44 @@ def test_what_others_read_stays():
     exact = program(x.astype(float), w.astype(float))
     for got, want in zip(fnarray.jit(program)(x, w), exact, strict=True):
         np.testing.assert_allclose(np.asarray(got), want, rtol=2e-5, atol=2e-4)
+
+
+#: Contractions whose first operand is no stack of matrices as it lies.
+CONTRACTIONS = {
+    "eabxy,abiyz->abexiz": ((5, 6, 4, 8, 8), (6, 4, 5, 8, 9)),
+    "abexiy,abiyz->aexz": ((6, 4, 5, 8, 5, 8), (6, 4, 5, 8, 9)),
+    "abexiy,abyzi->aexz": ((6, 4, 5, 8, 5, 8), (6, 4, 8, 9, 5)),
+    "ijkl,jm->iklm": ((11, 12, 13, 14), (12, 35)),
+    "ijk,ikm->jm": ((64, 48, 40), (64, 40, 33)),
+    "ijk,imk->jm": ((64, 48, 40), (64, 33, 40)),
+    "bqhd,bkhd->bhqk": ((3, 70, 4, 32), (3, 65, 4, 32)),
+    "bhqk,bkhd->bhqd": ((3, 4, 70, 65), (3, 65, 4, 32)),
+    "ajbk,jc->abkc": ((40, 600, 3, 4), (600, 16)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("text", CONTRACTIONS)
+def test_axes_that_lie_apart_are_read_where_they_lie(text, dtype):
+    """Batches, rows and terms are loops, whatever their order."""
+    x, y = (numbers(*s, seed=k, dtype=dtype) for k, s in enumerate(CONTRACTIONS[text]))
+    want = np.einsum(text, x.astype(float), y.astype(float), optimize=True)
+    with fnarray.enable_x64(dtype == np.float64):
+        got = np.asarray(fnarray.jit(lambda x, y: np_.einsum(text, x, y))(x, y))
+    assert got.dtype == dtype
+    scale = np.abs(want).max() * np.finfo(dtype).eps
+    np.testing.assert_allclose(got, want, rtol=0, atol=20 * scale)
+
+
+def test_where_axes_lie_apart_nothing_is_copied(monkeypatch):
+    """The contractions above are such products, where there are any."""
+    found = []
+    inner = sums.product_where_it_lies
+    monkeypatch.setattr(
+        sums, "product_where_it_lies", lambda *a: found.append(inner(*a)) or found[-1]
+    )
+    for text in ("ijkl,jm->iklm", "abexiy,abiyz->aexz"):
+        fnarray.clear_caches()
+        x, y = (numbers(*s, seed=k) for k, s in enumerate(CONTRACTIONS[text]))
+        fnarray.jit(lambda x, y, text=text: np_.einsum(text, x, y) + 1)(x, y)
+    assert not processor().wide or (len(found) == 2 and all(found))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...core.avals import ShapedArray
-from ...core.forms import SUMMED, Contract, Library
+from ...core.forms import is_product
 from ...core.hooks import bound
 from ..text import CORES
 from . import build
@@ -18,7 +18,7 @@ from .workspace import taken
 
 if TYPE_CHECKING:
     from ..emit.source import Source
-    from ..ir import Node
+    from .product import Product
 
 Run = Callable[..., tuple[np.ndarray, ...]]
 
@@ -38,13 +38,13 @@ class Program(NamedTuple):
     kernels: tuple[Kernel, ...]
     folds: tuple[tuple[Kernel, ...], ...]
     constants: tuple[Any, ...]
-    products: tuple[tuple[Contract | Library, tuple[ShapedArray, ...], ShapedArray], ...]
+    products: tuple[tuple[Product, tuple[ShapedArray, ...], ShapedArray], ...]
     labels: tuple[tuple[str, str], ...]
 
 
 def program_of(source: Source, labels: Mapping[str, str]) -> Program | None:
     """Return a program as a value; None where it calls more than kernels and matrix products."""
-    if not all(map(_is_product, source.steps)):
+    if not all(is_product(node.form) for node in source.steps):
         return None
 
     def named(kernel: build.KernelSource) -> Kernel:
@@ -81,28 +81,15 @@ def run_of(program: Program) -> Run:
         namespace[f"kernel{j}"] = build.find(*kernel)
         for k, fold in enumerate(folds):
             namespace[f"fold{j}_{k}"] = build.find(*fold)
-    for j, product in enumerate(program.products):
-        namespace[f"h{j}"] = _product(*product)
+    if program.products:
+        from . import names as named
+        from .product import product_step
+
+        for j, (form, ins, out) in enumerate(program.products):
+            namespace[f"h{j}"] = product_step(form, ins, out, named.LIMITS)
     for j, value in enumerate(program.constants):
         namespace[f"k{j}"] = value
     exec(compile(program.text, "<fnarray driver>", "exec"), namespace)
     main = namespace["main"]
     bound(main, lambda: dict(program.labels))
     return main
-
-
-def _is_product(node: Node) -> bool:
-    form = node.form
-    return isinstance(form, Contract) or (isinstance(form, Library) and form.op == SUMMED)
-
-
-def _product(form: Contract | Library, ins: tuple[ShapedArray, ...], out: ShapedArray) -> Run:
-    from .names import LIMITS  # which few programs need
-
-    if isinstance(form, Contract):
-        from .blas import product_of
-
-        return product_of(form, out.dtype, LIMITS)
-    from .sums import sum_of
-
-    return sum_of(form.statics[0], ins, out, LIMITS)

@@ -124,25 +124,34 @@ def calls(
     return words
 
 
-def several(code: int, words: np.ndarray) -> Callable[[np.ndarray], None]:
+def several(code: int, words: np.ndarray, frames: int = 0) -> Callable[[np.ndarray], None]:
     """Return what makes calls, on the pool's threads where there are any.
 
     It is given where the operands and the result begin, for each part in turn or for all alike.
+
+    Parameters
+    ----------
+    frames : int
+        Into how many the calls are joined; each is one otherwise.
     """
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code)
     words = words.reshape(len(words), -1, len(windows.WORDS))
+    some = -(-len(words) // frames) if frames else 1
+    starts = range(0, len(words), some)
+    words[:, -1, -1] = 1
+    words[[min(k + some, len(words)) - 1 for k in starts], -1, -1] = 0
 
     def run(begins: np.ndarray) -> None:
         told = words.copy()
         told[:, :, :3] += begins
         at, row = address(told), told.strides[0]
-        if len(told) > 1 and threads() > 1 and pool.prepare(threads()):
-            frames = np.zeros((len(told), sharing.POINTERS + 1), np.int64)
-            frames[:, 0], frames[:, 1] = code, at + row * np.arange(len(told))
-            pool.call(frames, threads())
+        if len(starts) > 1 and threads() > 1 and pool.prepare(threads()):
+            calls = np.zeros((len(starts), sharing.POINTERS + 1), np.int64)
+            calls[:, 0], calls[:, 1] = code, at + row * np.array(starts)
+            pool.call(calls, threads())
         else:
-            for turn in range(len(told)):
-                call(at + turn * row)
+            for start in starts:
+                call(at + start * row)
 
     return run
 
