@@ -138,7 +138,7 @@ class _Follower:
         if maker is not None:
             form = maker.form
             if isinstance(form, Reindex) and form.valid is None and len(maker.ins) == 1:
-                return self.integer(maker.ins[0], form.index(idx, _nothing), reads)
+                return self.integer(maker.ins[0], form.index(idx, nothing), reads)
             if isinstance(form, Pieces) and (inside := _piece_at(form, idx)) is not None:
                 operand, source = inside
                 return self.integer(maker.ins[operand], source, reads)
@@ -199,7 +199,8 @@ class _Follower:
         return np.asarray(prim.eval(*ins, **maker.eqn.params))
 
 
-def _nothing(operand: int, index: Any) -> Any:
+def nothing(operand: int, index: Any) -> Any:
+    """Stand for what is read by a form that reads nothing."""
     raise AssertionError("a reindexing of one operand reads no indices")
 
 
@@ -318,15 +319,38 @@ def _box(node: Node, form: Update) -> Update | Overlay | Map | None:
         whole = not form.extents and form.valid is None
         return Map(form.combine) if whole and isinstance(form.combine, str) else form
     counters = tuple(variable(f"u{d}", n) for d, n in enumerate(form.extents))
-    tests: Sequence[Bound] = form.valid(counters, _nothing) if form.valid is not None else ()
+    tests: Sequence[Bound] = form.valid(counters, nothing) if form.valid is not None else ()
     if any(map(_fails, tests)):
         return None
     if not all(map(_holds, tests)):
         return form
+    lines = lines_of(form.index(counters, nothing))
+    if lines is None:
+        return form
+    used = sorted(a for a in lines.axes if a is not None)
+    if used != [d for d, n in enumerate(form.extents) if n > 1]:
+        return form  # elements repeat: the order counts
+    return Overlay(form.extents, lines.axes, lines.offset, lines.stride, form.combine)
+
+
+@frozen
+class Lines:
+    """Places along each axis of an array, by counters ``u0, u1, ...`` of another.
+
+    Index ``offset[d] + stride[d] * u[axes[d]]``, or ``offset[d]`` where ``axes[d]`` is None.
+    """
+
+    axes: tuple[int | None, ...]
+    offset: tuple[int, ...]
+    stride: tuple[int, ...]
+
+
+def lines_of(idx: Indices) -> Lines | None:
+    """Return what indices are where each has one counter at most, and nothing that is read."""
     offset: list[int] = []
     stride: list[int] = []
     axes: list[int | None] = []
-    for ix in form.index(counters, _nothing):
+    for ix in idx:
         if isinstance(ix, int):
             offset.append(ix)
             stride.append(1)
@@ -334,11 +358,8 @@ def _box(node: Node, form: Update) -> Update | Overlay | Map | None:
             continue
         ((atom, step), *rest) = ix.terms.items()
         if rest or not isinstance(atom, LoopVar):
-            return form
+            return None
         offset.append(ix.const)
         stride.append(step)
         axes.append(int(atom.name[1:]))
-    used = sorted(a for a in axes if a is not None)
-    if used != [d for d, n in enumerate(form.extents) if n > 1]:
-        return form  # elements repeat: the order counts
-    return Overlay(form.extents, tuple(axes), tuple(offset), tuple(stride), form.combine)
+    return Lines(tuple(axes), tuple(offset), tuple(stride))

@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..config import config
+from ..core.forms import Contract
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, structure
 from ..core.hooks import bound, span
@@ -303,6 +304,15 @@ def compile_graph(
     return executable
 
 
+def _summed(block: Block, target: Target) -> Block:
+    """Return a program whose products of boxes are read where they lie."""
+    if sum(isinstance(node.form, Contract) for node in block.nodes) < 2:
+        return block
+    from .summands import sum_products  # which few programs need
+
+    return sum_products(block, target)
+
+
 def _compiled(
     closed: ClosedGraph, target: Target, given: tuple[tuple[int, int], ...]
 ) -> Executable:
@@ -311,7 +321,7 @@ def _compiled(
         verify(graph)
     name = graph.debug_name
     with span("simplify", name) as simplifying, unlabelled():
-        block = replace(simplified(graph, target), given=given)
+        block = replace(_summed(simplified(graph, target), target), given=given)
     with span("schedule", name) as scheduling:
         plan = schedule(block, sizes_of(block), target)
     if config.verify:

@@ -256,6 +256,10 @@ def _nothing(node: Node) -> str:
     return ""
 
 
+def _never(dtype: np.dtype) -> bool:
+    return False
+
+
 @frozen(eq=False)
 class Target:
     """A machine to compile for.
@@ -287,6 +291,9 @@ class Target:
     why_step : callable
         ``why_step(node) -> str``: why the driver takes a node; empty where there is nothing to say
         but what holds for all targets.
+    sums : callable
+        ``sums(dtype) -> bool``: whether products of boxes of arrays, and sums of these, are a step
+        that reads them where they lie (`summands`).
     """
 
     name: str
@@ -300,3 +307,4 @@ class Target:
     names: Callable[[Limits], dict[str, Any]]
     finish: Callable[[Callable[..., Any]], Callable[..., Any]] = _as_it_is
     why_step: Callable[[Node], str] = _nothing
+    sums: Callable[[np.dtype], bool] = _never

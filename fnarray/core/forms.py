@@ -247,6 +247,13 @@ class Library:
 
 #: What only the primitive's ``eval`` computes.
 HOST = Library(KernelRef("host", "eval"), kernel=False)
+#: A sum of products: no operation lowers to it, the compile wing makes it (`compile.summands`).
+SUMMED = KernelRef("host", "products")
+
+
+def is_product(form: Any) -> bool:
+    """Whether a form is a product, or a sum of some."""
+    return isinstance(form, Contract) or (isinstance(form, Library) and form.op == SUMMED)
 
 
 def on_host(name: str) -> Library:

@@ -14,7 +14,7 @@ import pytest
 
 import fnarray
 from fnarray import lax
-from fnarray.compile.cpu import convolve
+from fnarray.compile.cpu import told
 from fnarray.compile.cpu.processor import processor
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")
@@ -171,7 +171,7 @@ def test_no_cut_changes_a_bit(layout, monkeypatch):
     x, w, letters, _ = operands(case, layout, "f4")
     bits = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr(convolve, "threads", lambda threads=threads: threads)
+        monkeypatch.setattr(told, "threads", lambda threads=threads: threads)
         fnarray.clear_caches()
         bits.append(convolved(case, letters, x, w))
     tolerance = 0 if processor().wide else 1e-5  # the order of BLAS's terms is not known

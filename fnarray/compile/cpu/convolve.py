@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from itertools import product
 from math import prod
 from struct import Struct
@@ -24,21 +23,15 @@ from ..ir import Node
 from ..schedule.access import row_major
 from ..target import Limits
 from .blas import LETTERS, address
-from .launch import threads
-from .native import gemm, load, pool, sharing, windows
+from .native import windows
 from .native.call import layout_is_known
+from .told import TOGETHER, Part, calls, code_of, several
 
 Run = Callable[..., tuple[np.ndarray, ...]]
-#: Turns, and the bytes that one adds to the place in the first matrix and in another.
-Loop = tuple[int, int, int]
-#: Bytes of images that meet a panel before the next does: a part of a core's own cache.
-_TOGETHER: Final = 1 << 18
 #: The addresses that a call's words begin with.
 _POINTERS: Final = Struct("=3q")
 #: Where these words count columns.
 _COLUMNS: Final = windows.WORDS.index("n")
-#: Terms that must lie together, of several runs: of fewer, sums go to memory and back too often.
-_RUN: Final = 3
 
 
 class Axis(NamedTuple):
@@ -104,69 +97,6 @@ def axes_of(kernel: int, places: int, stride: int, low: int, base: int, spread: 
 # ---- loops ---------------------------------------------------------------------------------------
 
 
-def merged(loops: Sequence[Loop]) -> list[Loop]:
-    """Return loops, outermost first, with those as one that go on where the inner ones end."""
-    kept: list[Loop] = []
-    for count, a, b in reversed(loops):
-        if kept:
-            inner, inner_a, inner_b = kept[-1]
-            if count == 1:
-                continue
-            if inner == 1:
-                kept[-1] = (count, a, b)
-                continue
-            if (a, b) == (inner * inner_a, inner * inner_b):
-                kept[-1] = (count * inner, inner_a, inner_b)
-                continue
-        kept.append((count, a, b))
-    return kept[::-1]
-
-
-def _pieces(rows: Sequence[Loop], pieces: int) -> Iterator[tuple[tuple[int, int], list[Loop]]]:
-    """Cut the outermost loop that has as many turns, or the longest; yield where each begins."""
-    last = len(rows) - 1
-    turns = [-(-n // gemm.tall()) if k == last else n for k, (n, _, _) in enumerate(rows)]
-    cut = next((k for k, n in enumerate(turns) if n >= pieces), turns.index(max(turns)))
-    count, a, out = rows[cut]
-    some = -(-turns[cut] // pieces) * (gemm.tall() if cut == last else 1)
-    for start in range(0, count, some):
-        loops = list(rows)
-        loops[cut] = (min(some, count - start), a, out)
-        yield (start * a, start * out), loops
-
-
-def _calls(
-    at: tuple[int, int, int],
-    columns: int,
-    rows: Sequence[Loop],
-    terms: Sequence[Loop],
-    limits: Limits,
-    together: int,
-) -> list[list[int]] | None:
-    """Return what a product is told, for each of the parts it is cut into; None if it has no words.
-
-    Addresses are still counted from where the operands begin.
-    """
-    rows, (*outer, (k, along, under)) = merged(rows), merged(terms)
-    if len(outer) > 2 or (outer and k < _RUN):
-        return None
-    work = columns * prod(n for n, _, _ in (*rows, *outer)) * k
-    pieces = max(min(threads(), work // limits.share), together, 1)
-    words: list[list[int]] = []
-    t, s = [(1, 0, 0)] * (2 - len(outer)) + outer
-    for (a, out), loops in _pieces(rows, pieces):
-        *more, (m, down, next_) = loops
-        q, r = [(1, 0, 0)] * (2 - len(more)) + more[-2:]
-        for turn in product(*(range(n) for n, _, _ in more[:-2])):
-            skip = [sum(i * loop[w] for i, loop in zip(turn, more, strict=False)) for w in (1, 2)]
-            first, third = at[0] + a + skip[0], at[2] + out + skip[1]
-            words.append([
-                first, at[1], third, m, k, columns, down, along, under, next_,
-                *t, *s, *q, *r,
-            ])  # fmt: skip
-    return words
-
-
 def _steps(width: int, spatial: Sequence[int], last: int) -> list[int]:
     """Return how many bytes apart arrays of these axes are, and what is along each but the last."""
     return [width * step for step in row_major((1, *spatial, last))[:-1]]
@@ -189,8 +119,8 @@ def _of_images(sizes: Sizes, axes: tuple[Axis, ...], b: int, limits: Limits) -> 
     share = o // sizes.groups
     for g in range(sizes.groups):
         at = first + g * c * w, b + g * share * w, third + g * share * w
-        together = sizes.batch * images // _TOGETHER
-        yield _calls(at, share, rows, terms, limits, together)
+        together = sizes.batch * images // TOGETHER
+        yield calls([Part(*at[:2], terms)], at[2], share, rows, limits, together)
 
 
 def _of_kernels(sizes: Sizes, axes: tuple[Axis, ...], limits: Limits) -> Iterator[Any]:
@@ -204,7 +134,7 @@ def _of_kernels(sizes: Sizes, axes: tuple[Axis, ...], limits: Limits) -> Iterato
     terms = [(sizes.features, images, elements)]
     terms += ((x.kernel, x.spread * a, e) for x, a, e in zip(axes, image, element, strict=True))
     first = sum((x.at + low) * a for x, low, a in zip(axes, sizes.low, image, strict=True))
-    yield _calls((first, 0, 0), o, rows, terms, limits, 1)
+    yield calls([Part(first, 0, terms)], 0, o, rows, limits, 1)
 
 
 # ---- the step ------------------------------------------------------------------------------------
@@ -237,14 +167,14 @@ def convolution(node: Node, limits: Limits) -> Run | None:
         weights += prod(x.kernel for x in axes) * sizes.features * sizes.out * sizes.width
     if None in found:
         return None
-    calls = [call for some in found for call in some or ()]
-    columns = max((call[_COLUMNS] for call in calls), default=0)
-    code = _product(letter, narrow=windows.is_narrow(letter, columns))
+    words = [told for some in found for told in some or ()]
+    columns = max((told[_COLUMNS] for told in words), default=0)
+    code = code_of(letter, narrow=windows.is_narrow(letter, columns))
     (n, c, *images), (o, i, *kernel), (m, f, *places) = params["dimension_numbers"]
     orders = ((n, *images, c), (*kernel, i, o), (m, *places, f))
     if turned:
         orders = ((c, *images, n), (i, *kernel, o), (*places, m, f))
-    return _step(node, code, sizes, parts, np.array(calls, np.int64), orders)
+    return _step(node, code, sizes, parts, np.array(words, np.int64), orders)
 
 
 def _sizes(node: Node) -> tuple[Sizes, list[list[Axis]]]:
@@ -316,22 +246,9 @@ def _one(code: int, words: np.ndarray) -> Callable[[int, int, int], None]:
 
 
 def _several(code: int, words: np.ndarray) -> Callable[[int, int, int], None]:
-    """Return what makes several calls, on the pool's threads where there are any."""
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code)
-
-    def run(x: int, k: int, y: int) -> None:
-        told = words.copy()
-        told[:, :3] += (x, k, y)
-        at, row = address(told), told.strides[0]
-        if threads() > 1 and pool.prepare(threads()):
-            frames = np.zeros((len(told), sharing.POINTERS + 1), np.int64)
-            frames[:, 0], frames[:, 1] = code, at + row * np.arange(len(told))
-            pool.call(frames, threads())
-        else:
-            for turn in range(len(told)):
-                call(at + turn * row)
-
-    return run
+    """Return what makes several calls, given the same."""
+    run = several(code, words)
+    return lambda x, k, y: run(np.array((x, k, y), np.int64))
 
 
 def _laid_out(x: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
@@ -372,11 +289,3 @@ def _elements(
         return np.concatenate([kernel[at].ravel() for at in places])
 
     return taken
-
-
-@cache
-def _product(letter: str, *, narrow: bool) -> int:
-    """Return the address of a product of windows."""
-    name = windows.symbol(letter, narrow=narrow)
-    assert name
-    return load.made(name, windows.text(name), straight=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While, form_of
+from ...core.forms import Branch, Inline, Lanes, Library, Scan, While, form_of, is_product
 from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ...core.surgery import rearranged
@@ -17,7 +17,6 @@ from ..ir import Node
 from ..schedule.select import CONTROL, is_library
 from ..schedule.work import is_brief, products_of, turn_work
 from ..target import Limits, weighed
-from .blas import product_of
 from .launch import threads, together
 
 Run = Callable[..., Sequence[np.ndarray]]
@@ -36,8 +35,10 @@ def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) 
     form, prim, params = node.form, node.eqn.primitive, node.eqn.params
     if isinstance(form, CONTROL):
         return _control(node, compiled)
-    if isinstance(form, Contract):
-        return product_of(form, node.out.aval.dtype, limits)
+    if is_product(form):
+        from .product import product_step  # which many programs do not need
+
+        return product_step(form, [a.aval for a in node.ins], node.out.aval, limits)
     dtypes = [v.aval.dtype for v in node.outs]
 
     def step(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:

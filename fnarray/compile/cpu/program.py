@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...core.forms import Contract
+from ...core.avals import ShapedArray
+from ...core.forms import is_product
 from ...core.hooks import bound
 from ..text import CORES
 from . import build
@@ -17,6 +18,7 @@ from .workspace import taken
 
 if TYPE_CHECKING:
     from ..emit.source import Source
+    from .product import Product
 
 Run = Callable[..., tuple[np.ndarray, ...]]
 
@@ -28,21 +30,21 @@ Kernel = tuple[str, tuple[str, ...]]
 class Program(NamedTuple):
     """What is kept of a program: plain values.
 
-    ``products`` are the steps of the driver, the forms and dtypes of matrix products; ``labels``
-    says what each that the driver calls does, for profiles.
+    ``products`` are the steps of the driver: forms of products or sums of them, and what goes in
+    and comes out; ``labels`` says what each that the driver calls does, for profiles.
     """
 
     text: str
     kernels: tuple[Kernel, ...]
     folds: tuple[tuple[Kernel, ...], ...]
     constants: tuple[Any, ...]
-    products: tuple[tuple[Contract, np.dtype], ...]
+    products: tuple[tuple[Product, tuple[ShapedArray, ...], ShapedArray], ...]
     labels: tuple[tuple[str, str], ...]
 
 
 def program_of(source: Source, labels: Mapping[str, str]) -> Program | None:
     """Return a program as a value; None where it calls more than kernels and matrix products."""
-    if not all(isinstance(node.form, Contract) for node in source.steps):
+    if not all(is_product(node.form) for node in source.steps):
         return None
 
     def named(kernel: build.KernelSource) -> Kernel:
@@ -53,7 +55,7 @@ def program_of(source: Source, labels: Mapping[str, str]) -> Program | None:
         tuple(named(k.source) for k in source.kernels),
         tuple(tuple(map(named, k.folds)) for k in source.kernels),
         source.constants,
-        tuple((node.form, node.out.aval.dtype) for node in source.steps),
+        tuple((n.form, tuple(a.aval for a in n.ins), n.out.aval) for n in source.steps),
         tuple(labels.items()),
     )
 
@@ -79,18 +81,15 @@ def run_of(program: Program) -> Run:
         namespace[f"kernel{j}"] = build.find(*kernel)
         for k, fold in enumerate(folds):
             namespace[f"fold{j}_{k}"] = build.find(*fold)
-    for j, (form, dtype) in enumerate(program.products):
-        namespace[f"h{j}"] = _product(form, dtype)
+    if program.products:
+        from . import names as named
+        from .product import product_step
+
+        for j, (form, ins, out) in enumerate(program.products):
+            namespace[f"h{j}"] = product_step(form, ins, out, named.LIMITS)
     for j, value in enumerate(program.constants):
         namespace[f"k{j}"] = value
     exec(compile(program.text, "<fnarray driver>", "exec"), namespace)
     main = namespace["main"]
     bound(main, lambda: dict(program.labels))
     return main
-
-
-def _product(form: Contract, dtype: np.dtype) -> Run:
-    from .blas import product_of  # which few programs need
-    from .names import LIMITS
-
-    return product_of(form, dtype, LIMITS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
+
 from ...core.forms import Contract, Reduce
 from ..emit.driver import emit
 from ..ir import Node
@@ -38,6 +40,12 @@ def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
     return plain
 
 
+def _sums(dtype: np.dtype) -> bool:
+    from .sums import is_summed  # which few programs need
+
+    return is_summed(dtype)
+
+
 CPU = Target(
     name="cpu",
     limits=LIMITS,
@@ -48,4 +56,5 @@ CPU = Target(
     step=step_of,
     key=key,
     names=names,
+    sums=_sums,
 )

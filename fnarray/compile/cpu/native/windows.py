@@ -16,18 +16,24 @@ NAME: Final = "fnarray_windows_"
 #: What a product is told, words of 64 bits in this order; all but counts are addresses or bytes.
 #: Three matrices; rows, terms and columns; between rows and between terms of the first, terms of
 #: the second, rows of the third; then loops, each its turns and what one adds: two
-#: over terms, to the first and second, and two over rows, to the first and third.
+#: over terms, to the first and second, and two over rows, to the first and third; whether sums are
+#: added to what is there; and whether the words of a call to make next follow.
 WORDS: Final = (
     "a.0", "b.0", "out.0", "m", "k", "n", "down", "along", "b.under", "next",
     "t", "t.a", "t.b", "s", "s.a", "s.b", "q", "q.a", "q.out", "r", "r.a", "r.out",
+    "adds", "more",
 )  # fmt: skip
 _POINTERS: Final = 3
 
 _NEST: Final = """\
-define void @{name}(ptr %words) #0 {{
+define void @{name}(ptr %words.all) #0 {{
 entry:
   %panel = alloca [{panel} x {element}], align 64
+  br label %call
+call:
+  %words = phi ptr [ %words.all, %entry ], [ %words.next, %end ]
 {loads}
+  %fresh = icmp eq i64 %adds, 0
   %rows.some = mul i64 %q, %r
   %rows = mul i64 %rows.some, %m
   %tall = icmp sgt i64 %rows, {worth}
@@ -37,10 +43,10 @@ entry:
   %down.tall = mul i64 %down, {tall}
   br label %t.head
 t.head:
-  %t.at = phi i64 [ 0, %entry ], [ %t.next, %s.end ]
-  %a.t = phi ptr [ %a.0, %entry ], [ %a.t.next, %s.end ]
-  %b.t = phi ptr [ %b.0, %entry ], [ %b.t.next, %s.end ]
-  %new.t = phi i1 [ true, %entry ], [ false, %s.end ]
+  %t.at = phi i64 [ 0, %call ], [ %t.next, %s.end ]
+  %a.t = phi ptr [ %a.0, %call ], [ %a.t.next, %s.end ]
+  %b.t = phi ptr [ %b.0, %call ], [ %b.t.next, %s.end ]
+  %new.t = phi i1 [ %fresh, %call ], [ false, %s.end ]
   %t.more = icmp slt i64 %t.at, %t
   br i1 %t.more, label %s.head, label %end
 s.head:
@@ -128,6 +134,10 @@ s.end:
   %b.t.next = getelementptr i8, ptr %b.t, i64 %t.b
   br label %t.head
 end:
+  %words.next = getelementptr i64, ptr %words, i64 {words}
+  %last = icmp eq i64 %more, 0
+  br i1 %last, label %done, label %call
+done:
   ret void
 }}"""
 
@@ -164,5 +174,6 @@ def text(name: str) -> str:
         loads.append(f"  %{word}.word = getelementptr i64, ptr %words, i64 {at}")
         loads.append(f"  %{word} = load {'ptr' if at < _POINTERS else 'i64'}, ptr %{word}.word")
     two = "  unreachable" if narrow else _TWO
-    nest = _NEST.format(name=name, loads="\n".join(loads), two=two, **gemm.sizes(kind))
+    given = {"name": name, "loads": "\n".join(loads), "words": len(WORDS), "two": two}
+    nest = _NEST.format(**given, **gemm.sizes(kind))
     return "\n".join((gemm.parts(kind, (1,) if narrow else (1, 2)), nest))
