@@ -38,29 +38,59 @@ CASES = {
     "many terms": (lambda m, x, w: stencil(m, x, w, 14), (2, 15, 15, 300), (2, 2, 300, 40), 1),
     "odd sizes": (lambda m, x, w: stencil(m, x, w, 33), (3, 37, 37, 17), (5, 5, 17, 5), 1),
     "parts of rows": (
-        lambda m, x, w: x[:, :99] @ w[0] + x[:, 99:] @ w[1], (300, 198), (2, 99, 70), 1,
+        lambda m, x, w: m.dot(x[:, :99], w[0]) + m.dot(x[:, 99:], w[1]),
+        (300, 198),
+        (2, 99, 70),
+        1,
     ),
-    "rows from below": (lambda m, x, w: x[::-1] @ w[0] + x[:] @ w[1], (300, 90), (2, 90, 70), 0),
+    "rows from below": (
+        lambda m, x, w: m.dot(x[::-1], w[0]) + m.dot(x[:], w[1]),
+        (300, 90),
+        (2, 90, 70),
+        0,
+    ),
     "every other": (
-        lambda m, x, w: x[::-1, ::2] @ w[0] + x[:, 1::2] @ w[1], (300, 180), (2, 90, 70), 1,
+        lambda m, x, w: m.dot(x[::-1, ::2], w[0]) + m.dot(x[:, 1::2], w[1]),
+        (300, 180),
+        (2, 90, 70),
+        1,
     ),
-    "transposed": (lambda m, x, w: x[:99].T @ w[0] + x[99:].T @ w[1], (198, 300), (2, 99, 70), 1),
+    "transposed": (
+        lambda m, x, w: m.dot(x[:99].T, w[0]) + m.dot(x[99:].T, w[1]),
+        (198, 300),
+        (2, 99, 70),
+        1,
+    ),
     "second transposed": (
-        lambda m, x, w: x[:, :99] @ w[0].T + x[:, 99:] @ w[1].T, (300, 198), (2, 70, 99), 1,
+        lambda m, x, w: m.dot(x[:, :99], w[0].T) + m.dot(x[:, 99:], w[1].T),
+        (300, 198),
+        (2, 70, 99),
+        1,
     ),
     "to a start": (
-        lambda m, x, w: w[0, 0] + x[:, :99] @ w[0] + x[:, 99:] @ w[1] + x[:, 9:108] @ w[1],
-        (300, 198), (2, 99, 70), 2,
+        lambda m, x, w: (
+            w[0, 0] + m.dot(x[:, :99], w[0]) + m.dot(x[:, 99:], w[1]) + m.dot(x[:, 9:108], w[1])
+        ),
+        (300, 198),
+        (2, 99, 70),
+        2,
     ),
     "pairs": (
-        lambda m, x, w: (x[:299] @ w[0] + x[1:] @ w[1]) + (x[1:] @ w[2] + x[:299] @ w[3]),
-        (300, 90), (4, 90, 70), 2,
+        lambda m, x, w: (
+            (m.dot(x[:299], w[0]) + m.dot(x[1:], w[1]))
+            + (m.dot(x[1:], w[2]) + m.dot(x[:299], w[3]))
+        ),
+        (300, 90),
+        (4, 90, 70),
+        2,
     ),
     "apart": (
-        lambda m, x, w: m.concatenate([x[:, :99] @ w[0], x[:, 99:] @ w[1]], 1),
-        (300, 198), (2, 99, 70), 2,
+        lambda m, x, w: m.concatenate([m.dot(x[:, :99], w[0]), m.dot(x[:, 99:], w[1])], 1),
+        (300, 198),
+        (2, 99, 70),
+        2,
     ),
-}  # fmt: skip
+}
 
 
 def compiled(name, x, w):
@@ -103,7 +133,9 @@ def test_no_bit_changes(name):
     x, w = numbers(*x), numbers(*w, seed=1)
     got, _ = compiled(name, x, w)
     outside = SimpleNamespace(
-        einsum=fnarray.jit(np_.einsum, static_argnums=0), concatenate=np_.concatenate
+        einsum=fnarray.jit(np_.einsum, static_argnums=0),
+        dot=fnarray.jit(np_.dot),
+        concatenate=np_.concatenate,
     )
     want = np.asarray(program(outside, np_.asarray(x), np_.asarray(w)))
     bits = 2e-6 * np.abs(want).max() if w.shape[-2] > 256 else 0

@@ -56,7 +56,7 @@ class Sums:
 
     def takes(self, nest: Nest, tree: Tree) -> bool:
         """Whether the fold that a tree begins is a long sum."""
-        cut = _cut(nest, tree) if self._adds(nest) else None
+        cut = _cut(nest, tree) if self._adds(nest) and _terms(nest) else None
         if cut is not None:
             self._cuts[nest] = cut
         return cut is not None
