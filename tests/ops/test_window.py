@@ -120,4 +120,4 @@ def test_sums_of_long_windows_are_rounded_about_once():
     got = lax.reduce_window(x, np.float32(0), lax.add, (1000,), (1,), "VALID")
     want = np.convolve(x.astype(np.float64), np.ones(1000), "valid")
     off = (np.asarray(got, np.float64) - want) / np.spacing(np.float32(want.max()))
-    assert np.sqrt(np.mean(off**2)) < 0.5
+    assert np.sqrt(np.mean(off**2)) < 1  # 0.27 to 0.5, as the largest is in its binade; was 3.3

