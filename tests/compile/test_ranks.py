@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,15 @@ def awkward(dtype) -> np.ndarray:
     return x
 
 
+def agree(src: KernelSource, calls: list[tuple[Any, ...]]) -> None:
+    """Compare what the two compilers' kernels do with the same arguments, to the bit."""
+    report = Report()
+    for args in calls:
+        both(report, src)(*args)
+    assert not report.fallbacks
+    assert not report.differences, report.differences[0]
+
+
 @pytest.mark.parametrize(("code", "dtype"), [("f32", np.float32), ("f64", np.float64)])
 def test_same_bits_as_numba(code, dtype):
     """Integers stand for the numbers in both places, and nothing else tells the two compilers."""
@@ -56,11 +67,8 @@ def test_same_bits_as_numba(code, dtype):
     lowered = kernel.lower("k", src, 512)
     assert "llvm.smax.i" + code[1:] in lowered
     assert "llvm.maximum" not in lowered
-    report = Report()
     out = [np.zeros(60, dtype), *(np.zeros(24, dtype) for _ in range(3))]
-    both(report, src)(awkward(dtype), *out, 60)
-    assert not report.fallbacks
-    assert not report.differences, report.differences[0]
+    agree(src, [(awkward(dtype), *out, 60)])
 
 
 #: An array that goes by another name, that is added to, that the caller sees; a number of two
@@ -108,12 +116,7 @@ def test_running_choices_are_ranks(code, dtype):
     lowered = kernel.lower("k", src, 512)
     assert "llvm.smin.i" + code[1:] in lowered
     assert "llvm.m" not in lowered
-    report = Report()
-    for x in awkward(dtype):
-        out = [np.zeros(24, dtype), np.zeros(24, dtype), np.zeros(2, dtype)]
-        both(report, src)(x, *out, 24)
-    assert not report.fallbacks
-    assert not report.differences, report.differences[0]
+    agree(src, [(x, *(np.zeros(n, dtype) for n in (24, 24, 2)), 24) for x in awkward(dtype)])
 
 
 #: The other number is made of the variable; the variable takes another name's value; there are two

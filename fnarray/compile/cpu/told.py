@@ -146,9 +146,9 @@ def several(code: int, words: np.ndarray, frames: int = 0) -> Callable[[np.ndarr
         told[:, :, :3] += begins
         at, row = address(told), told.strides[0]
         if len(starts) > 1 and threads() > 1 and pool.prepare(threads()):
-            calls = np.zeros((len(starts), sharing.POINTERS + 1), np.int64)
-            calls[:, 0], calls[:, 1] = code, at + row * np.array(starts)
-            pool.call(calls, threads())
+            given = np.zeros((len(starts), sharing.POINTERS + 1), np.int64)
+            given[:, 0], given[:, 1] = code, at + row * np.array(starts)
+            pool.call(given, threads())
         else:
             for start in starts:
                 call(at + start * row)
