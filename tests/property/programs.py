@@ -12,10 +12,17 @@ from typing import Any
 
 import jax
 import numpy as np
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 import fnarray
 
+#: Settings of every property: the same draws on every machine, however slow it is.
+COMMON: dict[str, Any] = {
+    "deadline": None,
+    "derandomize": True,
+    "suppress_health_check": list(HealthCheck),
+}
 Shape = tuple[int, ...]
 SIZES = (1, 2, 3, 5, 17)
 

@@ -12,20 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fnarray
 import fnarray.numpy as fnp
 from fnarray import lax
+from tests.property.programs import COMMON
 
 pytestmark = pytest.mark.cpu
 
-COMMON = {
-    "deadline": None,
-    "derandomize": True,
-    "suppress_health_check": list(HealthCheck),
-}
 SHAPE = (12, 10)
 BOX = (slice(1, 11), slice(1, 9))
 

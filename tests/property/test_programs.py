@@ -5,19 +5,14 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fnarray
 import fnarray.lax as lax
+from tests.property.programs import COMMON
 
 from .programs import Program, arguments, programs
-
-COMMON = {
-    "deadline": None,
-    "derandomize": True,
-    "suppress_health_check": list(HealthCheck),
-}
 
 
 def assert_same(got, want, rtol: float, atol: float) -> None:

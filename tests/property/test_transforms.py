@@ -8,22 +8,18 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fnarray
 import fnarray.lax
 from fnarray.config import effects, enable_x64
+from tests.property.programs import COMMON
 
 from .programs import Program, arguments, programs
 from .stacks import Stacked, stacked
 
-COMMON = {
-    "deadline": None,
-    "derandomize": True,
-    "database": None,
-    "suppress_health_check": list(HealthCheck),
-}
+SETTINGS = {**COMMON, "database": None}
 #: With emitted code run by Python, compiling is no cost.
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
@@ -46,14 +42,14 @@ def check(case: Stacked, seed: int, wide: bool, compiled: bool) -> None:
             np.testing.assert_allclose(g, w, rtol=0, atol=tolerance * scale)
 
 
-@settings(max_examples=25, **COMMON)
+@settings(max_examples=25, **SETTINGS)
 @given(stacked(jax, most=2), st.integers(0, 3))
 def test_stacks_agree_with_jax(case: Stacked, seed: int) -> None:
     """Up to two nested transforms of a program with control flow, in double precision."""
     check(case, seed, wide=True, compiled=PLAIN)
 
 
-@settings(max_examples=3, **COMMON)
+@settings(max_examples=3, **SETTINGS)
 @given(stacked(jax, most=2), st.integers(0, 3))
 def test_compiled_stacks_agree_with_jax(case: Stacked, seed: int) -> None:
     """A few of them compiled, in single precision."""
@@ -61,7 +57,7 @@ def test_compiled_stacks_agree_with_jax(case: Stacked, seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, **{**COMMON, "derandomize": False})
+@settings(max_examples=300, **{**SETTINGS, "derandomize": False})
 @given(stacked(jax), st.integers(0, 1000), st.booleans())
 def test_deep_stacks_agree_with_jax(case: Stacked, seed: int, wide: bool) -> None:
     """Three transforms, drawn anew each time, evaluated and compiled; one in single precision."""
@@ -69,7 +65,7 @@ def test_deep_stacks_agree_with_jax(case: Stacked, seed: int, wide: bool) -> Non
     check(case, seed, wide or len(case.steps) > 1, compiled=True)
 
 
-@settings(max_examples=40, **COMMON)
+@settings(max_examples=40, **SETTINGS)
 @given(programs(max_steps=4), st.integers(1, 3), st.integers(0, 3), st.data())
 def test_maps_are_stacked_loops(
     program: Program, size: int, seed: int, data: st.DataObject

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fnarray
@@ -23,12 +23,8 @@ from fnarray.compile.cpu.target import CPU
 from fnarray.compile.pipeline import compile_graph
 from fnarray.core.avals import ShapedArray
 from fnarray.core.trace import trace_graph
+from tests.property.programs import COMMON
 
-COMMON = {
-    "deadline": None,
-    "derandomize": True,
-    "suppress_health_check": list(HealthCheck),
-}
 WAYS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
 Index = tuple[int | slice, ...]
 
