@@ -4,9 +4,12 @@
 
 A line is a program at a size: nanoseconds for each element, and the bytes that a call adds at its
 peak. The trend is what neighbours say: an element costs no more than one of the next smaller size,
-and a call no more than the smaller size's or the larger one's share, whichever is more. A point
-over twice the trend is a cliff, and so is memory over twice; they are printed, with ``--all`` the
-others too, and the exit status is 1.
+and a call no more than the smaller size's or the larger one's share, whichever is more. Where a
+copy by NumPy costs more for each element than at the smaller size, because arrays leave a cache or
+the allocator asks the system, the trend may rise as much: ``memory``. On several threads a point
+that takes no longer than on one, on whose trend it is, is none of theirs. A point over twice the
+trend is a cliff, and so is memory over twice; they are printed, with ``--all`` the others too, and
+the exit status is 1.
 """
 
 from __future__ import annotations
@@ -18,17 +21,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.process import peak_added
 
-Point = tuple[int, float, int]
+#: Elements, seconds, bytes added, and seconds of a copy by NumPy.
+Point = tuple[int, float, int, float]
 #: Seconds that a size is measured for at least, and calls.
 SECONDS, CALLS = 0.15, 5
 #: Bytes that the process may grow by whatever it computes: the pool's stacks, machine code.
 ROOM = 1 << 22
+#: Two measurements of the same agree so well.
+TIED = 1.1
 
 
 def programs(m: Any) -> dict[str, tuple[Callable[..., Any], Callable[[int], tuple[int, ...]]]]:
@@ -82,8 +89,18 @@ def sizes(largest: float) -> list[int]:
     return [size for size in found if size <= largest]
 
 
+def least(once: Callable[[], Any]) -> float:
+    """Return the seconds of the fastest of many calls."""
+    best, end, calls = np.inf, time.perf_counter() + SECONDS, 0
+    while calls < CALLS or time.perf_counter() < end:
+        start = time.perf_counter()
+        once()
+        best, calls = min(best, time.perf_counter() - start), calls + 1
+    return float(best)
+
+
 def measure(name: str, largest: float) -> list[Point]:
-    """Return size, seconds and bytes of each point, measured in this process."""
+    """Return the points, measured in this process."""
     import fnarray
     import fnarray.numpy
 
@@ -99,12 +116,8 @@ def measure(name: str, largest: float) -> list[Point]:
 
         once()
         peak = peak_added(once)
-        best, end, calls = np.inf, time.perf_counter() + SECONDS, 0
-        while calls < CALLS or time.perf_counter() < end:
-            start = time.perf_counter()
-            once()
-            best, calls = min(best, time.perf_counter() - start), calls + 1
-        points.append((size, float(best), peak))
+        copied = drawn.T if name == "transpose" else drawn
+        points.append((size, least(once), peak, least(partial(np.array, copied, order="C"))))
     return points
 
 
@@ -116,15 +129,20 @@ def child(name: str, largest: float, threads: int) -> list[Point]:
     return [tuple(point) for point in json.loads(run.stdout)]
 
 
-def over(points: list[Point], k: int) -> tuple[float, float]:
-    """Return a point's time and bytes over the trend; 0 for the smallest, which has none."""
+def over(points: list[Point], k: int) -> tuple[float, float, float]:
+    """Return a point's time and bytes over the trend, and how much memory lets it rise.
+
+    The smallest has no trend.
+    """
     if not k:
-        return 0.0, 0.0
-    (small, before, low), (size, now, peak) = points[k - 1 : k + 1]
-    large, after, high = points[min(k + 1, len(points) - 1)]
-    steeper = now / size / (before / small)
-    aside = now / max(before, after * size / large)
-    return max(steeper, aside), peak / (max(low * size / small, high * size / large) + ROOM)
+        return 0.0, 0.0, 1.0
+    (small, before, low, copied), (size, now, peak, copying) = points[k - 1 : k + 1]
+    large, after, high, _ = points[min(k + 1, len(points) - 1)]
+    memory = max(copying / size / (copied / small), 1.0)
+    steeper = now / size / (before / small) / memory
+    aside = now / max(before * memory, after * size / large)
+    fat = peak / (max(low * size / small, high * size / large) + ROOM)
+    return max(steeper, aside), fat, memory
 
 
 def main() -> int:
@@ -142,21 +160,27 @@ def main() -> int:
     import fnarray
 
     names = [p for p in programs(fnarray) if not options.only or any(w in p for w in options.only)]
-    print("| program | threads | elements | ns each | over trend | MB | |")
-    print("|---|---:|---:|---:|---:|---:|---|")
+    print("| program | threads | elements | ns each | over trend | memory | MB | |")
+    print("|---|---:|---:|---:|---:|---:|---:|---|")
     count = cliffs = 0
     for name in names:
+        alone: list[tuple[float, bool]] = []
         for threads in options.threads:
             points = child(name, options.largest, threads)
-            for k, (size, seconds, peak) in enumerate(points):
-                slow, fat = over(points, k)
+            found = []
+            for k, (size, seconds, peak, _) in enumerate(points):
+                slow, fat, memory = over(points, k)
                 cliff = max(slow, fat) > 2
+                if alone and fat <= 2:  # what one thread takes is on the trend of one
+                    cliff = cliff and (alone[k][1] or seconds > TIED * alone[k][0])
+                found.append((seconds, cliff))
                 count, cliffs = count + 1, cliffs + cliff
                 if cliff or options.all:
-                    cells = f"{name} | {threads} | {size} | {seconds / size * 1e9:.3g} | {slow:.2f}"
-                    print(
-                        f"| {cells} | {peak / 1e6:.1f} | {'cliff' if cliff else ''} |", flush=True
-                    )
+                    cells = f"{size} | {seconds / size * 1e9:.3g} | {slow:.2f} | {memory:.2f}"
+                    mark = "cliff" if cliff else ""
+                    line = f"| {name} | {threads} | {cells} | {peak / 1e6:.1f} | {mark} |"
+                    print(line, flush=True)
+            alone = found if threads == 1 else alone
     print(f"\n{count} points, {cliffs} over twice the trend; load {os.getloadavg()[0]:.1f}")
     return 1 if cliffs else 0
 
