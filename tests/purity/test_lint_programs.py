@@ -201,6 +201,63 @@ def each(key):
     return first, [jax.random.normal(jax.random.fold_in(key, i)) for i in range(3)]
 """,
     },
+    # A key that an inner function draws from is drawn from whenever that is called.
+    "keys of inner functions": {
+        "inner.py": """
+import jax
+from jax.random import normal, permutation, uniform
+
+def twice(key):
+    def sample():
+        return normal(key)
+    return sample() + sample()  # FNA605
+
+def of_shapes(key):
+    draw = lambda shape: normal(key, shape)
+    a = draw((3,))
+    return a * draw((1,))  # FNA605
+
+def at_each_turn(key, n):
+    def sample():
+        return uniform(key)
+    out = []
+    for _ in range(n):
+        out.append(sample())  # FNA605
+    return out
+
+def and_itself(key):
+    def sample():
+        return normal(key)
+    return sample() + normal(key)  # FNA605
+
+def once(key, flag):
+    def sample():
+        return normal(key)
+    if flag:
+        return sample()
+    return sample() + 1
+
+def rebound(key):
+    total = 0
+    for _ in range(3):
+        key, sub = jax.random.split(key)
+        def sample():
+            return normal(sub)
+        total += sample()
+    return total
+
+def in_one_order(key, xs, ys):
+    def shuffled(a):
+        return permutation(key, a)
+    return [shuffled(xs), shuffled(ys)]
+
+def of_its_own(key):
+    def sample(key):
+        return normal(key)
+    a, b = jax.random.split(key)
+    return sample(a) + sample(b)
+""",
+    },
     # A flag that jit is given is traced, and fails; so its default decides.
     "flags": {
         "flags.py": """
