@@ -207,6 +207,10 @@ class LiveResolver:
         cls = class_of(value.obj)
         return _is_present(value.obj) and cls is not type and is_user_module(module_of(cls))
 
+    def is_ready_made(self, value: Value) -> bool:
+        """Say whether an object is of a class that is known to be a library's."""
+        return value.kind == "instance" and _is_present(value.obj) and not self.is_custom(value)
+
     def is_own(self, value: Value, name: str) -> bool:
         """Say whether an array has an attribute of its own class, one of the user's."""
         if value.kind != "ndarray" or not self.is_custom(value):

@@ -172,7 +172,7 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
     if one.level != OUTSIDE or one.argument:
         return _local_attribute(engine, one, attr, name, frame, node)
     if attr == "__dict__":
-        return Value("dict", OUTSIDE, name=f"{name}", holder="attribute")
+        return Value("dict", OUTSIDE, name=name, holder="attribute", origin=(frame, node))
     if one.kind == "ndarray" and attr in _STATE:
         engine.report(rules.MutableAttribute, frame, node, name, value=one)
     if (

@@ -210,6 +210,10 @@ class StaticResolver:
             return False
         return value.kind != "class" or classes.metaclass(self.project, owner) is not None
 
+    def is_ready_made(self, value: Value) -> bool:
+        """Say whether an object is of a class that is known to be a library's."""
+        return value.kind == "instance" and value.ref in OPEN
+
     def setter(self, value: Value, name: str) -> Value | None:
         """Return what an assignment to an attribute calls, by the class of its object."""
         maker = value.bound if value.level != OUTSIDE and value.bound is not None else value
