@@ -316,6 +316,10 @@ class Resolver(Protocol):
         """Say whether an object is of a class in the user's code, whose operators are as well."""
         ...
 
+    def is_whole(self, value: Value) -> bool:
+        """Say whether all that a static argument holds is guarded, which is read as a whole."""
+        ...
+
     def is_ready_made(self, value: Value) -> bool:
         """Say whether an object is of a class that is known to be a library's."""
         ...

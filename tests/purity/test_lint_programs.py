@@ -258,6 +258,41 @@ def of_its_own(key):
     return sample(a) + sample(b)
 """,
     },
+    # What a static object holds is guarded; what is written into it is not.
+    "static objects": {
+        "objects.py": """
+from functools import partial
+import fnarray
+from fnarray import jit
+
+class Model:
+    rate = 2.0
+    def __init__(self, n):
+        self.n, self.layers, self.pair, self.log = n, [1.0], ([1.0], 2.0), []
+        self.rate = 3.0
+
+    @partial(jit, static_argnums=0)
+    def step(self, x):
+        for layer in self.layers:
+            x = x * layer
+        return x * self.n * self.pair[0][0] * self.rate * self.twice()
+
+    def twice(self):
+        return 2 * self.n
+
+    @partial(jit, static_argnames=("self",))
+    def logged(self, x):
+        self.log.append(x)  # FNA103
+        self.n = x  # FNA105
+        return x
+
+model = Model(1.0)
+
+@jit
+def captured(x):
+    return x * model.n  # FNA204
+""",
+    },
     # A flag that jit is given is traced, and fails; so its default decides.
     "flags": {
         "flags.py": """

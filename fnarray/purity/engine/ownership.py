@@ -72,11 +72,11 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
             engine.report(rules.OuterIterator, where, at, one.name, value=one)
         elif one.kind == "rng":
             engine.report(rules.OuterGenerator, frame, node, one.name)
-        elif one.kind == "instance":
+        elif one.kind == "instance" and not engine.resolver.is_whole(one):
             repair = _OF_OTHERS if engine.resolver.is_ready_made(one) else _OF_OBJECTS
             engine.report(rules.MutableRead, where, at, one.name, "object", value=one,
                           repair=repair)  # fmt: skip
-        elif one.constant or one.kind in ("function", "class", "module", "partial"):
+        elif one.constant or one.kind in ("function", "class", "module", "partial", "instance"):
             pass
         elif one.holder == "attribute":
             engine.report(rules.MutableAttribute, where, at, one.name, value=one,

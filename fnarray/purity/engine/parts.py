@@ -124,7 +124,8 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
         if one.kind == "scalar" or not parts:
             return one
         return join(p.but(name=one.name, origin=one.origin, holder=p.holder or one.holder,
-                          home=p.home or one.home, constant=p.constant or one.constant)
+                          home=p.home or one.home, constant=p.constant or one.constant,
+                          guarded=p.guarded or one.guarded)
                     for p in parts)  # fmt: skip
     if one.kind == "element":
         return one

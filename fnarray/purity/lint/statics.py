@@ -210,6 +210,10 @@ class StaticResolver:
             return False
         return value.kind != "class" or classes.metaclass(self.project, owner) is not None
 
+    def is_whole(self, value: Value) -> bool:
+        """Say no: a static argument is guarded by its mark."""
+        return False
+
     def is_ready_made(self, value: Value) -> bool:
         """Say whether an object is of a class that is known to be a library's."""
         return value.kind == "instance" and value.ref in OPEN
@@ -422,7 +426,9 @@ class StaticResolver:
             below = self._classes.get(value.ref, owner)
             fixed = inner.kind in _STILL or bound_in_class(tree, owner.qualname, name)
             fixed = fixed and not classes.assigned(self.project, below, name)
-        return inner.but(holder="attribute", constant=inner.constant or fixed, home=owner)
+        constant = inner.constant or fixed or value.guarded
+        return inner.but(holder="attribute", constant=constant,
+                         guarded=inner.guarded or value.guarded, home=owner)  # fmt: skip
 
     def _instance_attribute(
         self, value: Value, owner: Scope, name: str, spelled: str
@@ -441,8 +447,9 @@ class StaticResolver:
         if found.kind == "instance" and classes.is_thread_local(self.project, owner):
             found = Value("")  # what a thread has there now is not what was bound first
         # Of a class with bases from elsewhere nobody knows whether its objects can change.
-        constant = value.kind != "instance"
-        return found.but(name=spelled, holder="attribute", constant=constant, home=owner)
+        constant = value.kind != "instance" or value.guarded
+        return found.but(name=spelled, holder="attribute", constant=constant,
+                         guarded=value.guarded, home=owner)  # fmt: skip
 
     def _of_ref(self, ref: str, name: str) -> Target | None:
         module = self.project.modules.get(ref)
