@@ -24,7 +24,9 @@ from ..config import config
 from ..core.trace import Tracer
 from .guards import attributes_of, mapping_of, parts_of
 from .objects import (
+    base_of,
     class_of,
+    flags_of,
     instance_dict,
     is_a,
     is_array,
@@ -122,6 +124,14 @@ def memory_of(obj: Any) -> Check | None:
     if own.flags.c_contiguous:
         return lambda: equals(obj) is True and obj.shape == shape and obj.dtype is dtype
     return lambda: same(obj)
+
+
+def read_only(array: Any) -> Check:
+    """Return whether nobody may write an array, nor those that it is a view of."""
+    chain = [array]
+    while is_a(over := base_of(chain[-1]), class_of(array)) and not flags_of(over).writeable:
+        chain.append(over)
+    return lambda: not any(flags_of(one).writeable for one in chain)
 
 
 def _taken(root: Any) -> Contents:

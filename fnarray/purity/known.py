@@ -69,7 +69,9 @@ RESULTS: Final[dict[str, str]] = {
     "collections.ChainMap": "dict",
     "collections.deque": "deque",
     **dict.fromkeys(("array.array", "heapq", "queue.deque", "types.SimpleNamespace"), "container"),
-    **dict.fromkeys(("builtins.memoryview", "mmap.mmap"), "container"),
+    **dict.fromkeys(
+        ("builtins.memoryview", "mmap.mmap", "threading.Lock", "threading.RLock"), "container"
+    ),
     **dict.fromkeys(
         (f"builtins.{k}" for k in ("iter", "map", "filter", "zip", "enumerate", "reversed")),
         "iterator",
@@ -86,7 +88,7 @@ RESULTS: Final[dict[str, str]] = {
         ),
         "iterator",
     ),
-    "csv.reader": "iterator",
+    **dict.fromkeys(("csv.reader", "numpy.nditer"), "iterator"),
     **dict.fromkeys(("weakref.WeakValueDictionary", "weakref.WeakKeyDictionary"), "dict"),
     **dict.fromkeys(
         ("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "queue.SimpleQueue",
@@ -212,9 +214,16 @@ MEMORY_VIEWS: Final = frozenset({"cast", "getbuffer"})
 VIEWS: Final = frozenset(
     {"reshape", "view", "ravel", "transpose", "swapaxes", "squeeze", "diagonal", "asarray",
      "asanyarray", "atleast_1d", "atleast_2d", "atleast_3d", "moveaxis", "rollaxis", "expand_dims",
-     "ascontiguousarray", "split", "hsplit", "vsplit", "flip", "rot90"}
+     "ascontiguousarray", "asfortranarray", "require", "split", "array_split", "hsplit", "vsplit",
+     "dsplit", "flip", "fliplr", "flipud", "rot90", "real", "imag", "asmatrix", "ma.array",
+     "ma.asarray", "ma.masked_array", "ma.MaskedArray", "lib.stride_tricks.as_strided"}
 )  # fmt: skip
-#: Functions that change one argument: its position, and what to call it.
+_UFUNCS = (
+    "add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "power", "mod",
+    "remainder", "maximum", "minimum", "fmax", "fmin", "logical_or", "logical_and", "logical_xor",
+    "bitwise_or", "bitwise_and", "bitwise_xor", "negative", "square", "hypot",
+)  # fmt: skip
+#: Functions that change one argument: its position.
 MUTATING_FUNCTIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("operator.setitem", "operator.delitem", "operator.iadd", "operator.ior"), 0),
     **dict.fromkeys(("operator.isub", "operator.imul", "operator.iconcat", "operator.itruediv"), 0),
@@ -224,11 +233,7 @@ MUTATING_FUNCTIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("numpy.copyto", "numpy.put", "numpy.place", "numpy.putmask"), 0),
     **dict.fromkeys(("numpy.fill_diagonal", "numpy.put_along_axis"), 0),
     "struct.pack_into": 1,
-    **dict.fromkeys(
-        (f"numpy.{ufunc}.at" for ufunc in ("add", "subtract", "multiply", "divide", "maximum",
-                                           "minimum", "logical_or", "logical_and")),
-        0,
-    ),
+    **dict.fromkeys((f"numpy.{ufunc}.at" for ufunc in _UFUNCS), 0),
     **{
         f"builtins.{kind}.{method}": 0
         for kind in ("list", "dict", "set", "bytearray")
@@ -238,6 +243,14 @@ MUTATING_FUNCTIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("collections.deque.append", "collections.deque.appendleft"), 0),
     **{f"numpy.ndarray.{method}": 0 for method in ARRAY_MUTATORS},
 }  # fmt: skip
+#: What that argument is called, where it may be given by a keyword.
+MUTATED_NAMES: Final[dict[str, str]] = {
+    "numpy.copyto": "dst",
+    **dict.fromkeys(("numpy.put", "numpy.putmask", "numpy.fill_diagonal"), "a"),
+    **dict.fromkeys(("numpy.place", "numpy.put_along_axis"), "arr"),
+    **dict.fromkeys((f"bisect.{k}" for k in ("insort", "insort_left", "insort_right")), "a"),
+    **dict.fromkeys(("random.shuffle", "numpy.random.shuffle"), "x"),
+}
 MUTATING_FUNCTIONS_ATTR: Final = frozenset(
     {"builtins.setattr", "builtins.delattr", "builtins.object.__setattr__",
      "builtins.object.__delattr__", "builtins.type.__setattr__", "builtins.type.__delattr__"}

@@ -39,6 +39,12 @@ def seeded(node: ast.AST) -> bool:
     return bool(given) and not all(isinstance(g, ast.Constant) and g.value is None for g in given)
 
 
+def says_no(node: ast.AST, name: str) -> bool:
+    """Say whether a call has a keyword that is written as False or None."""
+    given = (k.value for k in getattr(node, "keywords", ()) if k.arg == name)
+    return any(isinstance(g, ast.Constant) and not g.value for g in given)
+
+
 def is_named_text(node: ast.AST, frame: Frame) -> bool:
     """Say whether ``hash`` is asked of a parameter that is text by its annotation or default."""
     arg = node.args[0] if isinstance(node, ast.Call) and node.args else None

@@ -172,10 +172,10 @@ def _analyse(fun: Any, resolver: LiveResolver, statics: Statics) -> Analysis:
     names = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
     for where, _, obj in statics:
         if isinstance(where, str):
-            fixed[where] = resolver.describe(obj, where, "receiver")
+            fixed[where] = resolver.declare(resolver.describe(obj, where, "receiver"))
         elif len(given) + where < len(names):
             name = names[len(given) + where]
-            fixed[name] = resolver.describe(obj, name, "receiver")
+            fixed[name] = resolver.declare(resolver.describe(obj, name, "receiver"))
     defaults = dict(function.defaults)
     for name, one in (*zip(names, given, strict=False), *fixed.items()):
         defaults[name] = one.but(name=name, holder="receiver")

@@ -80,6 +80,14 @@ class Describer(Protocol):
         """Guard what an array holds that is bound for good."""
         ...
 
+    def declares(self, obj: Any) -> bool:
+        """Say whether an object is a static argument, or part of one."""
+        ...
+
+    def declare(self, value: Value) -> Value:
+        """Guard what a part of a static argument holds, as its attributes are."""
+        ...
+
 
 def is_constant(name: str, notes: Any) -> bool:
     """Say whether a name is declared a constant: in capitals, or annotated as ``Final``."""
@@ -340,11 +348,12 @@ def _of_instance(
             return None
         if user and space:  # such as an enumeration's ``value``: it looks at what the object holds
             guards.add_contents(obj, name, attributes_of(obj, space))
+    static_too = resolver.declares(obj)
     constant = _is_fixed(value) or is_constant(name, _declared(cls, "__annotations__"))
-    made = resolver.describe(found, spelled, "attribute", constant)
+    made = resolver.describe(found, spelled, "attribute", constant or static_too)
     if user and not binds:
         _finally(made, cls, name)
-    return resolver.settled(made)
+    return resolver.settled(resolver.declare(made) if static_too else made)
 
 
 def _guard_absence(guards: Guards, obj: Any, name: str, found: Any) -> None:
@@ -470,7 +479,9 @@ def _own(resolver: Describer, obj: Any, name: str, inner: Any, spelled: str, val
     fixed = _is_fixed(value)
     # A Ref is there to be held by an object; which one it is, is guarded.
     final = fixed or is_a(obj, types.FunctionType) or kind_of(inner) == "ref"
-    made = resolver.describe(inner, spelled, "attribute", final)
+    static_too = resolver.declares(obj)
+    made = resolver.describe(inner, spelled, "attribute", final or static_too)
+    made = resolver.declare(made) if static_too else made
     kept = made.constant or made.kind in ("function", "class", "module", "partial")
     if kept and not value.guarded:
         resolver.guards.add_state(obj, name, inner)
@@ -489,7 +500,9 @@ def _slot(resolver: Describer, obj: Any, slot: Any, spelled: str, value: Value) 
         return None
     in_c = class_of(obj) in _IN_C or module_of(class_of(obj)) == "numpy"  # as of a ufunc
     named = in_c and slot.__name__ in _OF_FUNCTIONS
-    made = resolver.describe(inner, spelled, "attribute", named or _is_fixed(value))
+    static_too = resolver.declares(obj)
+    made = resolver.describe(inner, spelled, "attribute", named or static_too or _is_fixed(value))
+    made = resolver.declare(made) if static_too else made
     # An exception's cause, context and traceback change whenever it is raised.
     own = is_a(slot, types.MemberDescriptorType) and is_user_module(module_of(class_of(obj)))
     kept = made.constant and (own or is_a(obj, BaseException))

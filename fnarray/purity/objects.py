@@ -49,6 +49,8 @@ _FROZEN = (
     types.CodeType, property,
 )  # fmt: skip
 _HOLDERS = (types.SimpleNamespace, threading.local)
+_PLAIN = (list, dict, tuple, set, collections.OrderedDict, collections.deque)
+_ALIAS: Any = type(typing.ClassVar[int])
 _FUNCTIONS = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
     types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
@@ -413,3 +415,17 @@ def watched_by(obj: Any) -> str:
     if obj is datetime.datetime or is_a(obj, datetime.datetime):
         return "zone"
     return "parts" if module_of(class_of(obj)) == "fractions" else ""
+
+
+def meant(obj: Any) -> Any:
+    """Return the function of a static or class method, and the class of ``Class[int]``."""
+    if is_a(obj, (staticmethod, classmethod)):
+        obj = obj.__func__
+    if type(obj) is _ALIAS and is_user_module(module_of(obj.__origin__)):
+        return obj.__origin__
+    return obj
+
+
+def is_plain(obj: Any) -> bool:
+    """Say whether an object is a container of Python's own; asks no metaclass."""
+    return any(type(obj) is one for one in _PLAIN)

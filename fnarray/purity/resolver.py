@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import collections
 import enum
 import functools
 import operator
 import pathlib
 import sys
 import types
-import typing
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -20,7 +18,7 @@ from ..core.keep import forget_all
 from ..core.trace import Tracer
 from .bindings import belongs, bound_before
 from .cells import rebound
-from .contents import Contents, contents_of, items_of, slots_of
+from .contents import Contents, contents_of, items_of, read_only, slots_of
 from .guards import MISSING, Guards, parts_of, static
 from .members import (
     FINAL_KINDS,
@@ -33,13 +31,12 @@ from .members import (
 )
 from .objects import (
     attribute_of,
-    base_of,
     behind,
-    flags_of,
     instance_dict,
     is_a,
     is_array,
     is_own_file,
+    is_plain,
     is_strange,
     is_trusted,
     is_user_file,
@@ -48,6 +45,7 @@ from .objects import (
     iterated,
     kind_of,
     makes_named_tuple,
+    meant,
     module_of,
     name_of,
     positional,
@@ -92,6 +90,8 @@ class LiveResolver:
         self._closed: dict[int, Any] = {}
         #: What names of a namespace, and attributes of a module, stand for: asked for many times.
         self._names: dict[tuple[int, str], Value | None] = {}
+        #: Static arguments, and objects that they hold: by identity.
+        self._declared: dict[int, Any] = {}
         #: Whether an object's contents are guarded, by its identity; the object is held.
         self._held: dict[int, tuple[Any, Contents | None]] = {}
 
@@ -157,6 +157,25 @@ class LiveResolver:
             value.guarded = self.hold(value.obj, value.name)
         return value
 
+    def declares(self, obj: Any) -> bool:
+        """Say whether an object is a static argument, or part of one."""
+        return id(obj) in self._declared
+
+    def declare(self, value: Value) -> Value:
+        """Take what is, or is held by, a static argument for what stays, and guard that it does.
+
+        Of an object of the user's each attribute is, as it is read; of the rest what it holds.
+        """
+        if value.kind == "instance":
+            self._declared[id(value.obj)] = value.obj
+        elif value.kind in _HELD:
+            value.guarded = self.hold(value.obj, value.name)
+        return value
+
+    def is_whole(self, value: Value) -> bool:
+        """Say whether all that a static argument holds is guarded, which is read as a whole."""
+        return self.declares(value.obj) and self.hold(value.obj, value.name)
+
     def hold(self, obj: Any, name: str, *, trusted: bool = False) -> bool:
         """Guard what an object holds, all the way down; False where that cannot be told."""
         known = self._held.get(id(obj))
@@ -206,6 +225,10 @@ class LiveResolver:
         """Say whether an object is of a class in the user's code, whose operators are as well."""
         cls = class_of(value.obj)
         return _is_present(value.obj) and cls is not type and is_user_module(module_of(cls))
+
+    def is_ready_made(self, value: Value) -> bool:
+        """Say whether an object is of a class that is known to be a library's."""
+        return value.kind == "instance" and _is_present(value.obj) and not self.is_custom(value)
 
     def is_own(self, value: Value, name: str) -> bool:
         """Say whether an array has an attribute of its own class, one of the user's."""
@@ -300,7 +323,7 @@ class LiveResolver:
             parts = parts._member_map_
         if is_a(parts, dict):
             parts = tuple(_VALUES(parts))
-        if not is_a(parts, (tuple, frozenset)) and not (value.guarded and _is_plain(parts)):
+        if not is_a(parts, (tuple, frozenset)) and not (value.guarded and is_plain(parts)):
             return None
         return (self._element(x, value) for x in iterated(parts))
 
@@ -315,7 +338,7 @@ class LiveResolver:
             self._add_loaded(index, module := sys.modules.get(index))
             return self.describe(module, index) if is_a(module, types.ModuleType) else None
         parts = behind(value.obj)
-        if _is_plain(parts):
+        if is_plain(parts):
             try:
                 return self._element(parts[index], value)
             except (LookupError, TypeError):
@@ -328,7 +351,7 @@ class LiveResolver:
         The container itself is no constant: which functions they are, the verdict depends on.
         """
         parts = value.obj
-        if not _is_plain(parts):
+        if not is_plain(parts):
             return []
         if index is not None:
             known = self.item(value, index)
@@ -374,7 +397,7 @@ class LiveResolver:
                          bound=bound)  # fmt: skip
         if cls is types.FunctionType:
             return self._described(obj, name, holder, constant, bound)
-        obj = _meant(obj)
+        obj = meant(obj)
         if any(type(obj) is r for r in _REFERENCES) and (target := obj()) is not None:
             held = self.describe(target, f"{name}()", "attribute")
             # Of one object all its life: what can change is whether that still lives.
@@ -441,11 +464,7 @@ class LiveResolver:
             return True
         if array.dtype.hasobject:  # what they hold may change
             return False
-        chain = [array]
-        while is_a(over := base_of(chain[-1]), class_of(array)) and not flags_of(over).writeable:
-            chain.append(over)
-        still = lambda: not any(flags_of(one).writeable for one in chain)  # noqa: E731
-        self.guards.add_contents(array, name, still)
+        self.guards.add_contents(array, name, read_only(array))
         return True
 
     def _fill_partial(self, value: Value, held: Any) -> None:
@@ -563,29 +582,14 @@ class LiveResolver:
 
 
 _VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
-_PLAIN = (list, dict, tuple, set, collections.OrderedDict, collections.deque)
-_ALIAS: Any = type(typing.ClassVar[int])
 _GETTER: Any = operator.attrgetter
 _METHOD: Any = operator.methodcaller
 _CACHE = type(functools.lru_cache(lambda: None))
+_HELD = CONTAINERS | {"tuple", "frozen"}
 _HOLDING = (tuple, frozenset, types.MappingProxyType)
 _CALLED = frozenset({"function", "partial", "instance", "member"})
 _MARK = "__fnarray_pure__"
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
-
-
-def _meant(obj: Any) -> Any:
-    """Return the function of a static or class method, and the class of ``Class[int]``."""
-    if is_a(obj, (staticmethod, classmethod)):
-        obj = obj.__func__
-    if type(obj) is _ALIAS and is_user_module(module_of(obj.__origin__)):
-        return obj.__origin__
-    return obj
-
-
-def _is_plain(obj: Any) -> bool:
-    """Say whether an object is a container of Python's own; asks no metaclass."""
-    return any(type(obj) is one for one in _PLAIN)
 
 
 def _is_present(obj: Any) -> bool:

@@ -316,6 +316,14 @@ class Resolver(Protocol):
         """Say whether an object is of a class in the user's code, whose operators are as well."""
         ...
 
+    def is_whole(self, value: Value) -> bool:
+        """Say whether all that a static argument holds is guarded, which is read as a whole."""
+        ...
+
+    def is_ready_made(self, value: Value) -> bool:
+        """Say whether an object is of a class that is known to be a library's."""
+        ...
+
     def is_own(self, value: Value, name: str) -> bool:
         """Say whether an array has an attribute of its own class, one of the user's."""
         ...

@@ -31,6 +31,49 @@ one, two, three = (x.tolist() for x in draws(random.key(0)))
         "    key, sub = random.split(key)\n    a = random.normal(sub, (3,))  # the first\n",
         lambda got: got["one"] != got["two"] and got["one"] != got["three"],
     ),
+    "keys by names": (
+        """
+import fnarray
+from fnarray.random import key, normal, uniform
+
+def draws(seed):
+    a = normal(seed, (3,))
+    return a, uniform(seed, (3,))
+
+one, two = (x.tolist() for x in draws(key(0)))
+""",
+        "import key, normal, uniform\nfrom fnarray.random import split\n",
+        lambda got: got["one"] != got["two"],
+    ),
+    "keys beside a name for split": (
+        """
+import fnarray
+from fnarray.random import key, normal, split as halve
+
+def draws(seed):
+    a = normal(seed, (3,))
+    return a, normal(seed, (3,))
+
+one, two = (x.tolist() for x in draws(key(0)))
+""",
+        "    seed, sub = halve(seed)\n    a = normal(sub, (3,))\n",
+        lambda got: got["one"] != got["two"],
+    ),
+    "keys beside their module": (
+        """
+import fnarray
+import fnarray.random as draw
+from fnarray.random import key, normal
+
+def draws(seed):
+    a = normal(seed, (3,))
+    return a, normal(seed, (3,))
+
+one, two = (x.tolist() for x in draws(key(0)))
+""",
+        "    seed, sub = draw.split(seed)\n",
+        lambda got: got["one"] != got["two"],
+    ),
     "arrays": (
         """
 import fnarray
@@ -108,8 +151,9 @@ LEFT = {
         "key = random.key(0)\ndef f():\n    return random.normal(key) + random.normal(key)\n"
     ),
     "a lambda": "f = lambda key: random.normal(key) + random.normal(key)\n",
-    "no name for split": (
-        "from fnarray.random import normal\ndef f(key):\n    return normal(key) + normal(key)\n"
+    "an import inside of the function": (
+        "def f(key):\n    from fnarray.random import normal as draw\n"
+        "    draws = [draw(key) for _ in range(2)]\n    return draws, draw(key)\n"
     ),
     "a condition": (
         "def f(key):\n    while random.normal(key) > random.normal(key):\n        pass\n"

@@ -201,6 +201,98 @@ def each(key):
     return first, [jax.random.normal(jax.random.fold_in(key, i)) for i in range(3)]
 """,
     },
+    # A key that an inner function draws from is drawn from whenever that is called.
+    "keys of inner functions": {
+        "inner.py": """
+import jax
+from jax.random import normal, permutation, uniform
+
+def twice(key):
+    def sample():
+        return normal(key)
+    return sample() + sample()  # FNA605
+
+def of_shapes(key):
+    draw = lambda shape: normal(key, shape)
+    a = draw((3,))
+    return a * draw((1,))  # FNA605
+
+def at_each_turn(key, n):
+    def sample():
+        return uniform(key)
+    out = []
+    for _ in range(n):
+        out.append(sample())  # FNA605
+    return out
+
+def and_itself(key):
+    def sample():
+        return normal(key)
+    return sample() + normal(key)  # FNA605
+
+def once(key, flag):
+    def sample():
+        return normal(key)
+    if flag:
+        return sample()
+    return sample() + 1
+
+def rebound(key):
+    total = 0
+    for _ in range(3):
+        key, sub = jax.random.split(key)
+        def sample():
+            return normal(sub)
+        total += sample()
+    return total
+
+def in_one_order(key, xs, ys):
+    def shuffled(a):
+        return permutation(key, a)
+    return [shuffled(xs), shuffled(ys)]
+
+def of_its_own(key):
+    def sample(key):
+        return normal(key)
+    a, b = jax.random.split(key)
+    return sample(a) + sample(b)
+""",
+    },
+    # What a static object holds is guarded; what is written into it is not.
+    "static objects": {
+        "objects.py": """
+from functools import partial
+import fnarray
+from fnarray import jit
+
+class Model:
+    rate = 2.0
+    def __init__(self, n):
+        self.n, self.layers, self.pair, self.log = n, [1.0], ([1.0], 2.0), []
+        self.rate = 3.0
+
+    @partial(jit, static_argnums=0)
+    def step(self, x):
+        for layer in self.layers:
+            x = x * layer
+        return x * self.n * self.pair[0][0] * self.rate * self.twice()
+
+    def twice(self):
+        return 2 * self.n
+
+    @partial(jit, static_argnames=("self",))
+    def logged(self, x):
+        self.log.append(x)  # FNA103
+        self.n = x  # FNA105
+        return x
+
+model = Model(1.0)
+
+@jit
+def captured(x):
+    return x * model.n  # FNA204
+""",
+    },
     # A flag that jit is given is traced, and fails; so its default decides.
     "flags": {
         "flags.py": """

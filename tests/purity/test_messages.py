@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from fnarray.purity import check
-from fnarray.purity.engine.ownership import _OF_CACHES, _OF_CLASSES, _OF_NAMESPACES, _OF_STREAMS
+from fnarray.purity.engine.ownership import _OF_CACHES, _OF_CLASSES, _OF_OTHERS, _OF_STREAMS
 from fnarray.purity.lint.config import Settings
 from fnarray.purity.lint.linter import lint
 from fnarray.purity.lint.source import read
@@ -20,6 +20,7 @@ import contextvars
 import functools
 import inspect
 import sys
+import types
 import uuid
 import fnarray
 import fnarray.numpy as jnp
@@ -29,6 +30,8 @@ class Box:
     def grow(self): Box.count = 2.0
 matrix = np.ones((2, 2))
 box, table = Box(), dict(a=1.0, b=2.0)
+nested, space = {{"a": {{"b": []}}}}, types.SimpleNamespace(rate=1.0)
+def table_of(): return dict(a=1.0)
 @functools.cache
 def remembered(n): return n
 current = contextvars.ContextVar("current")
@@ -83,6 +86,10 @@ SAID = {
     'x = x * len(open("table").name)': ["open reads"],
     "x = x * first()": ["reads 'items'"],
     'table["c"] = table["a"] + table["b"]': ["changes 'table'"],
+    'nested["a"]["b"].append(x)': ['changes \'nested["a"]["b"]\''],
+    'x["hist"].append(1.0)': ["changes the argument 'x[\"hist\"]' in place (append)"],
+    'x["a"].step = 1': ["changes the argument 'x[\"a\"]' in place (sets step)"],
+    'x["w"][0] = 1.0': ["assigns to an item of 'x[\"w\"]'"],
 }
 
 
@@ -94,13 +101,26 @@ REPAIRED = {
     "argument.",
     "x = x * current.get()": "Read it outside, and pass what it gives as an argument.",
     "current.set(x)": _OF_STREAMS,
-    "first.calls = 1": _OF_NAMESPACES,
-    "Box.count = 3.0": _OF_NAMESPACES,
+    **dict.fromkeys(
+        ("first.calls = 1", "Box.count = 3.0", "box.count = 3.0", "space.rate = 1.0"),
+        "Return the new value, and let the caller set it.",
+    ),
+    "x = x * space.rate": _OF_OTHERS,
+    "x = x * box.__dict__['count']": _OF_OTHERS,
     "remembered.cache_clear()": _OF_CACHES,
     "x = x * len(sys.stdin.name)": "Read it before the call, and pass what was read.",
     "x = x * len(inspect.stack())": "Pass what it tells of the caller as an argument.",
     "x = x * uuid.uuid4().int": "Draw it outside, and pass it as an argument.",
     "y = jnp.sin(x); y[0] = 1.0": "Write y.at[0].set(...), which returns a new array.",
+    "x[1:] -= 2.0": "Write x.at[1:].subtract(...), which returns a new array.",
+    'x["w"][0] *= 2.0': 'Write x["w"].at[0].multiply(...), which returns a new array.',
+    'x["w"] = 1.0': 'Build a new one: {**x, "w": ...}.',
+    'x["a"]["w"] = 1.0': 'Build a new one: {**x["a"], "w": ...}.',
+    "for k in x: x[k] -= 1.0": "Build a new one: {**x, k: ...}.",
+    "for k, v in table_of().items(): x[k] = v": "Build a new one: {**x, k: ...}.",
+    'x["hist"].append(1.0)': 'Build a new one: [*x["hist"], item].',
+    "x.sort()": "Build a new one: sorted(x).",
+    "x.step = 1": "Build a new one, such as dataclasses.replace(x, step=...).",
 }
 
 

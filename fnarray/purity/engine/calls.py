@@ -9,6 +9,7 @@ from ..known import (
     DRAWING,
     FILTERS,
     INDIFFERENT,
+    MUTATED_NAMES,
     MUTATING_FUNCTIONS,
     MUTATING_FUNCTIONS_ATTR,
     OUT_AT,
@@ -19,7 +20,7 @@ from ..known import (
     WRAPPING,
     effect_of,
 )
-from ..literals import seeded, text_of
+from ..literals import says_no, seeded, text_of
 from ..rules import RULES
 from ..scopes import Frame
 from ..transforms import ARRAY_PACKAGES, Transform, is_host_call, transform_of
@@ -293,6 +294,8 @@ def call_known(
     if ref.endswith(".assume_pure"):
         engine.forget(*written(node))
         return Value("function", frame.level)
+    if ref in MUTATED_NAMES and MUTATED_NAMES[ref] in keywords:
+        mutate(engine, keywords[MUTATED_NAMES[ref]], frame, node, ref.rpartition(".")[2])
     at = MUTATING_FUNCTIONS.get(ref, len(args))
     if at < len(args):
         mutate(engine, args[at], frame, node, ref.rpartition(".")[2])
@@ -377,7 +380,8 @@ def call_builtin(
         use_all(engine, args, frame, node)
         return given
     kind = RESULTS.get(ref)
-    if ref.startswith("numpy.") and ref[6:] in VIEWS and args and _is_outer_array(args[0]):
+    views = ref[:6] == "numpy." and (ref[6:] in VIEWS or says_no(node, "copy"))
+    if views and args and _is_outer_array(args[0]):
         use_all(engine, [*args, *keywords.values()], frame, node)
         return args[0]
     if kind is None:

@@ -144,10 +144,12 @@ class Engine:
     def report(
         self, rule: type[LintRule], frame: Frame, node: ast.AST, name: str = "", what: str = "",
         *, value: Value | None = None, given: Sequence[Value] = (), repair: str = "",
+        shown: str = "",
     ) -> None:  # fmt: skip
         """Add a finding at a node, on an object; the same one twice is one.
 
-        A `repair` stands in place of the rule's, where that would not help.
+        A `repair` stands in place of the rule's, where that would not help; `shown` in place of the
+        name, where the part of the object that is meant is written out.
         """
         file = frame.function.file
         at: Any = node
@@ -161,7 +163,7 @@ class Engine:
         source = lines[line - 1].rstrip("\n") if lines and line <= len(lines) else ""
         end = at.end_lineno + above if at.end_lineno else line
         place = Place(file, line, column + 1, end, (at.end_col_offset or column) + 1)
-        finding = rule.at(place, name=name, what=what, source=source, path=frame.path)
+        finding = rule.at(place, name=shown or name, what=what, source=source, path=frame.path)
         finding = finding._replace(repair=repair) if repair else finding
         self.found[key] = finding
         self.evidence[finding] = Evidence(value, frame, node, given)

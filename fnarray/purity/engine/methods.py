@@ -83,7 +83,7 @@ def call_method(
         for value in args:
             draw(engine, value, frame, node)
     elif name == "shuffle" and base.kind == "rng":
-        for value in args:
+        for value in (*args, *(keywords[k] for k in ("x",) if k in keywords)):
             mutate(engine, value, frame, node, name)
     elif name in _FILES and base.level != OUTSIDE and not base.fields:
         engine.report(rules.FileAccess, frame, node, member.name)

@@ -30,7 +30,6 @@ _OF_STREAMS = (
     "Do it outside, before or after the call: pass in what is read of it, return what is put there."
 )
 _OF_CACHES = "Clear it outside, between calls."
-_OF_NAMESPACES = "Return the new value, and let the caller set it."
 #: Transforms that take ``has_aux``.
 _AUXILIARY = frozenset({"grad", "value_and_grad", "jacfwd", "jacrev", "jacobian", "hessian", "jvp",
                         "vjp", "linearize"})  # fmt: skip
@@ -38,8 +37,6 @@ _AUXILIARY = frozenset({"grad", "value_and_grad", "jacfwd", "jacrev", "jacobian"
 _PARTS = frozenset({"element", "member", "opaque"})
 #: Of these, which one an attribute holds, a guard tells.
 _NAMED = frozenset({"function", "class", "module", "partial"})
-#: What holds names for everybody: of these nobody makes another with one attribute replaced.
-_SPACES = frozenset({"class", "module", "function"})
 #: Objects that a helper may return unread.
 _PASSED_ON = CONTAINERS | {"instance"}
 
@@ -65,7 +62,8 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
         elif one.rebound and one.kind not in ("function", "class", "module"):
             engine.report(rules.ReboundCell, where, at, one.name, one.rebound, value=one)
         elif one.kind in CONTAINERS or one.kind == "logger":
-            repair = _OF_OTHERS if one.kind in ("container", "logger") else ""
+            other = one.kind in ("container", "logger") or one.name.endswith("__dict__")
+            repair = _OF_OTHERS if other else ""
             engine.report(rules.MutableRead, where, at, one.name, one.kind, value=one,
                           repair=repair)  # fmt: skip
         elif one.kind == "ndarray":
@@ -74,16 +72,15 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
             engine.report(rules.OuterIterator, where, at, one.name, value=one)
         elif one.kind == "rng":
             engine.report(rules.OuterGenerator, frame, node, one.name)
-        elif one.kind == "instance":
+        elif one.kind == "instance" and not engine.resolver.is_whole(one):
+            repair = _OF_OTHERS if engine.resolver.is_ready_made(one) else _OF_OBJECTS
             engine.report(rules.MutableRead, where, at, one.name, "object", value=one,
-                          repair=_OF_OBJECTS)  # fmt: skip
-        elif one.constant or one.kind in ("function", "class", "module", "partial"):
+                          repair=repair)  # fmt: skip
+        elif one.constant or one.kind in ("function", "class", "module", "partial", "instance"):
             pass
         elif one.holder == "attribute":
-            repair = _OF_CLASSES if _is_of_class(engine, at, where) else ""
-            if one.name.rpartition(".")[2].startswith("__"):  # whose name is Python's
-                repair = _OF_OTHERS
-            engine.report(rules.MutableAttribute, where, at, one.name, value=one, repair=repair)
+            engine.report(rules.MutableAttribute, where, at, one.name, value=one,
+                          repair=_of_attribute(engine, one, at, where))  # fmt: skip
         elif one.kind == "scalar" and one.holder == "global":
             engine.report(rules.GlobalScalar, where, at, one.name)
         if one.kind == "class":
@@ -94,14 +91,17 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
                     use(engine, part.but(name=one.name, origin=(where, at)), frame, node)
 
 
-def _is_of_class(engine: Engine, node: ast.AST, frame: Frame) -> bool:
-    """Say whether an attribute is one of a class, which no dataclass makes immutable."""
-    if not isinstance(node, ast.Attribute):
-        return False
-    return any(
-        base.kind == "class" or (base.kind == "instance" and base.level != OUTSIDE)
-        for base in engine.expr(node.value, frame).each()
-    )
+def _of_attribute(engine: Engine, one: Value, node: ast.AST, frame: Frame) -> str:
+    """Return what is to be done about an attribute: "" where a frozen dataclass would help."""
+    if one.name.rpartition(".")[2].startswith("__"):  # whose name is Python's
+        return _OF_OTHERS
+    bases = engine.expr(node.value, frame).each() if isinstance(node, ast.Attribute) else ()
+    for base in bases:
+        if base.kind == "class" or (base.kind == "instance" and base.level != OUTSIDE):
+            return _OF_CLASSES
+        if base.level == OUTSIDE and engine.resolver.is_ready_made(base):
+            return _OF_OTHERS
+    return ""
 
 
 def is_known(value: Value) -> bool:
@@ -136,9 +136,12 @@ def use_whole(engine: Engine, value: Value, frame: Frame, node: ast.AST, deep: i
 
 def mutate(
     engine: Engine, value: Value, frame: Frame, node: ast.AST, what: str,
-    given: Sequence[Value] = (), *, attribute: bool = False,
+    given: Sequence[Value] = (), *, attribute: bool = False, repair: str = "",
 ) -> None:  # fmt: skip
-    """Report a change in place, unless the trace in progress made the object itself."""
+    """Report a change in place, unless the trace in progress made the object itself.
+
+    A `repair` is that of an argument; of what is captured the new value is returned.
+    """
     said: set[str] = set()
     for one in value.each():
         # The value of a Ref goes in and comes out, wherever it is from; a parameter's default and
@@ -150,14 +153,24 @@ def mutate(
         ):  # None, where a container may be: it has no items
             continue
         name = one.name or "a value"
+        shown = part_of(node, frame, name)
         if OUTSIDE < one.level < frame.level:
             leak(engine, frame, node, name, what)
         elif one.argument:
-            engine.report(rules.ArgumentMutation, frame, node, name, what, value=one)
+            if attribute:
+                done = f"{'deletes' if _deletes(node) else 'sets'} {what}"
+                again = f"Build a new one, such as dataclasses.replace({shown}, {what}=...)."
+                engine.report(rules.ArgumentMutation, frame, node, name, done, value=one,
+                              shown=shown, repair=again if what.isidentifier() else "")  # fmt: skip
+            else:
+                engine.report(rules.ArgumentMutation, frame, node, name, what, value=one,
+                              shown=shown, repair=repair)  # fmt: skip
         elif one.level != OUTSIDE:
             continue
         elif _base(one).kind == "ndarray":
-            engine.report(rules.ArrayWrite, frame, node, _base(one).name or name, what)
+            whole = one.kind == "element" or _base(one).name != name
+            engine.report(rules.ArrayWrite, frame, node, _base(one).name or name, what,
+                          shown="" if whole else shown)  # fmt: skip
         elif one.name == "globals()":
             engine.report(rules.GlobalWrite, frame, node, _global_of(node, what), what)
         elif name.endswith(".__dict__"):  # ``vars(model).update(w=x)``
@@ -167,12 +180,36 @@ def mutate(
         elif attribute:
             full, done = f"{name}.{what}".rstrip("."), "deletes" if _deletes(node) else "sets"
             engine.report(rules.AttributeWrite, frame, node, full, done, value=one, given=given,
-                          repair=_OF_NAMESPACES if one.kind in _SPACES else "")  # fmt: skip
+                          shown=f"{shown}.{what}".rstrip("."))  # fmt: skip
         else:
-            repair = _OF_STREAMS if one.kind == "container" else ""
+            instead = _OF_STREAMS if one.kind == "container" else ""
+            instead = _OF_CACHES if what == "cache_clear" else instead
             engine.report(rules.CapturedMutation, frame, node, name, what, value=one, given=given,
-                          repair=_OF_CACHES if what == "cache_clear" else repair)  # fmt: skip
+                          shown=shown, repair=instead)  # fmt: skip
         said.add(one.name)
+
+
+def part_of(node: ast.AST, frame: Frame, name: str) -> str:
+    """Return how the part of an object that a node changes is written: ``params["w"]``.
+
+    It is the object's name where no part is taken, or where the object has another name there.
+    """
+    base = root = getattr(getattr(node, "func", node), "value", None)
+    taken = False
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        taken = taken or isinstance(root, ast.Subscript)
+        root = root.value
+    if not taken or not isinstance(root, ast.Name) or root.id != name.partition(".")[0]:
+        return name
+    return as_written(base, frame) if isinstance(base, ast.expr) else name
+
+
+def as_written(node: ast.expr, frame: Frame) -> str:
+    """Return the text of an expression that is written on one line, or what says the same."""
+    lines, line = frame.function.lines, node.lineno + frame.function.above
+    if lines is None or line > len(lines) or node.end_lineno != node.lineno:
+        return ast.unparse(node)
+    return lines[line - 1].encode()[node.col_offset : node.end_col_offset].decode()
 
 
 def fill(engine: Engine, keywords: dict[str, Value], frame: Frame, node: ast.AST) -> None:

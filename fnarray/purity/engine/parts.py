@@ -124,7 +124,8 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
         if one.kind == "scalar" or not parts:
             return one
         return join(p.but(name=one.name, origin=one.origin, holder=p.holder or one.holder,
-                          home=p.home or one.home, constant=p.constant or one.constant)
+                          home=p.home or one.home, constant=p.constant or one.constant,
+                          guarded=p.guarded or one.guarded)
                     for p in parts)  # fmt: skip
     if one.kind == "element":
         return one
@@ -172,7 +173,7 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
     if one.level != OUTSIDE or one.argument:
         return _local_attribute(engine, one, attr, name, frame, node)
     if attr == "__dict__":
-        return Value("dict", OUTSIDE, name=f"{name}", holder="attribute")
+        return Value("dict", OUTSIDE, name=name, holder="attribute", origin=(frame, node))
     if one.kind == "ndarray" and attr in _STATE:
         engine.report(rules.MutableAttribute, frame, node, name, value=one)
     if (

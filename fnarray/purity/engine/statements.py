@@ -132,7 +132,7 @@ def _aug_assign(engine: Engine, node: ast.AugAssign, frame: Frame) -> None:
     right = read(engine, node.value, frame)
     target = node.target
     if not isinstance(target, ast.Name):
-        store(engine, target, engine.unknown(frame.level), frame, augmented=True)
+        store(engine, target, engine.unknown(frame.level), frame, augmented=node.op)
         return
     if is_outer_name(target.id, frame):
         store(engine, target, engine.unknown(frame.level), frame)

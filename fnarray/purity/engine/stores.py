@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
+from typing import Any, Final
 
 from .. import rules
 from ..nodes import walk
@@ -12,9 +12,13 @@ from ..scopes import Frame
 from ..values import CONTAINERS, OUTSIDE, Value, join
 from . import protocols
 from .machine import Engine
-from .ownership import leak, mutate, read, use
+from .ownership import as_written, leak, mutate, part_of, read, use
 from .parts import take_element, take_item
 
+#: Methods of ``x.at[i]`` that do what an operator does in place.
+_UPDATES: Final[dict[type, str]] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power",
+}  # fmt: skip
 _UNPACKED = frozenset({"iterator", "generator", "file", "instance"})
 
 
@@ -41,9 +45,9 @@ def bind(engine: Engine, name: str, value: Value, frame: Frame, node: ast.AST) -
 
 def store(
     engine: Engine, target: ast.expr, value: Value, frame: Frame,
-    *, augmented: bool = False, deleted: bool = False,
+    *, augmented: ast.operator | None = None, deleted: bool = False,
 ) -> None:  # fmt: skip
-    """Assign to a target of any form."""
+    """Assign to a target of any form; what is `augmented`, by an operator."""
     if isinstance(target, ast.Name):
         bind(engine, target.id, value, frame, target)
     elif isinstance(target, ast.Starred):
@@ -80,14 +84,14 @@ def store(
                 continue
             array = one.kind == "array" or (
                 one.argument and _looks_array(one, target, index)
-                and not _is_mapping(target.value, frame.function.node)
+                and not _is_mapping(target.value, key, frame.function.node)
             )  # fmt: skip
             if array and not deleted and (one.level == frame.level or not one.level):
-                shown = ast.unparse(key)
-                method = "add" if augmented else "set"
-                name = one.name or ast.unparse(target.value)
-                text = f"{name}.at[{shown}].{method}(...)"
-                engine.report(rules.ArrayItemWrite, frame, target, name, text, value=base)
+                method = _UPDATES.get(type(augmented), "set")
+                shown = as_written(target.value, frame)
+                text = f"{shown}.at[{as_written(key, frame)}].{method}(...)"
+                engine.report(rules.ArrayItemWrite, frame, target, one.name or shown, text,
+                              value=base, shown=shown)  # fmt: skip
             else:
                 _write_item(engine, one, key, frame, target, what, value)
 
@@ -103,7 +107,19 @@ def _write_item(
     elif last == "__dict__" and dot and text:
         mutate(engine, one.but(name=owner), frame, node, text, attribute=True)
     else:
-        mutate(engine, one, frame, node, what, [value])
+        instead = _rebuilt(part_of(node, frame, one.name), key, frame) if what != "del" else ""
+        mutate(engine, one, frame, node, what, [value], repair=instead)
+
+
+def _rebuilt(name: str, key: ast.expr, frame: Frame) -> str:
+    """Return how a container is made anew with another item, by the key that it stands under."""
+    if isinstance(key, ast.Slice) or not name:
+        return ""
+    said = as_written(key, frame)
+    made = f"{{**{name}, {said}: ...}}"
+    if isinstance(key, ast.Constant) and isinstance(key.value, int):
+        made = f"[*{name}[:{said}], ..., *{name}[{said} + 1:]]"
+    return f"Build a new one: {made}."
 
 
 def _lose(engine: Engine, base: Value, value: Value, frame: Frame, node: ast.AST) -> None:
@@ -187,12 +203,24 @@ def _looks_array(value: Value, target: ast.Subscript, index: Value) -> bool:
 _OF_MAPPINGS = frozenset({"items", "keys", "values", "get", "setdefault", "update", "pop"})
 
 
-def _is_mapping(base: ast.expr, function: ast.AST) -> bool:
-    """Say whether a function looks a string up in what it writes into, or asks it for its keys."""
+def _is_mapping(base: ast.expr, key: ast.expr, function: ast.AST) -> bool:
+    """Say whether a function looks a string up in what it writes into, or asks it for its keys.
+
+    Or whether it writes under what iteration over it gives, or over the items of another mapping.
+    """
     if not isinstance(base, ast.Name):
         return False
+    named = key.id if isinstance(key, ast.Name) else None
     for node in walk(function):
         match node:
+            case ast.For(target=ast.Name(id=name), iter=ast.Name(id=whole)) if whole == base.id:
+                if name == named:
+                    return True
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=name), _]),
+                iter=ast.Call(func=ast.Attribute(attr="items")),
+            ) if name == named:
+                return True
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())) if (
                 name == base.id
             ):

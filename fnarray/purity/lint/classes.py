@@ -77,6 +77,16 @@ def is_thread_local(project: Project, owner: Scope) -> bool:
     )
 
 
+def metaclass(project: Project, owner: Scope, depth: int = _HIGHEST) -> Scope | None:
+    """Return the project's class that a class, or one above it, names as its own class."""
+    for keyword in getattr(owner.node, "keywords", ()):
+        if keyword.arg == "metaclass" and owner.parent is not None:
+            found = project.resolve(keyword.value, owner.parent)
+            return found if isinstance(found, Scope) and found.is_class else None
+    higher = (metaclass(project, base, depth - 1) for base in above(project, owner) if depth)
+    return next((found for found in higher if found is not None), None)
+
+
 def instance_kind(project: Project, owner: Scope) -> str:
     """Say whether the instances of a class can change: ``"frozen"`` or ``"instance"``."""
     node = owner.node

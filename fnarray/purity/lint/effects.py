@@ -160,7 +160,9 @@ class Effects:
         if method and (traced.bound if not decorated else names[0] in traced.fixed):
             assert owner is not None
             receiver = self.resolver.instance(owner, names[0])
-            fixed[names[0]] = receiver.but(holder="receiver")
+            # What a static object holds is guarded; to JAX it is what it was at the trace.
+            declared = decorated and traced.ours and receiver.kind == "instance"
+            fixed[names[0]] = receiver.but(holder="receiver", guarded=declared)
         for site in self._sites.get(traced.scope, (traced,)):  # ``@jit`` above a loop's body
             fixed |= self.carried(site)
         if not fixed and not traced.fixed:

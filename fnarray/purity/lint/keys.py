@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from ..findings import Finding
@@ -12,7 +13,7 @@ from ..nodes import children, walk
 from ..rules import RULES
 from ..ways import Domain, State, attempt, either, is_whole, jump, loop
 from ._words import words
-from .index import FUNCTIONS, Module, Scope
+from .index import FUNCTIONS, Assigned, Defined, Module, Scope
 from .place import place_of
 from .project import External, Project
 
@@ -26,6 +27,8 @@ _FREE = words(
 )
 #: Functions that draw, by the names under which a project may hand them on.
 _DRAWS = words("normal uniform split bernoulli randint choice permutation categorical gamma")
+#: Draws that put data into an order: that of two arrays is meant to be one.
+_ORDERS = frozenset({"choice", "permutation", "shuffle"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -42,10 +45,11 @@ DRAWN: Final = Domain(_most, undone=True)
 class _Keys(State[int]):
     """Follows the keys of one function: how often each was drawn from, by its spelling."""
 
-    def __init__(self, project: Project, scope: Scope) -> None:
+    def __init__(self, project: Project, scope: Scope, inner: Inner) -> None:
         super().__init__()
         self.project = project
         self.scope = scope
+        self.inner = inner
         #: For each draw that is not the first: the key, and all draws made from it until then.
         self.found: dict[ast.Call, tuple[str, list[ast.Call]]] = {}
         #: The draws made from each key, in the order of the text.
@@ -79,7 +83,11 @@ class _Keys(State[int]):
                 source=module.source.line(call.lineno),
             )
             repair = f"Split it into as many: ... for sub in random.split({key}, n)."
-            yield finding._replace(repair=repair) if call in self.inside else finding
+            if drawn_key(self.project, self.scope, call) is None:
+                repair = f"Give {_name(call)} a key as an argument, split for each call."
+            elif call not in self.inside:
+                repair = finding.repair
+            yield finding._replace(repair=repair)
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Follow statements in order; say whether control can leave at the end."""
@@ -154,8 +162,10 @@ class _Keys(State[int]):
     def count(self, call: ast.Call, part: int | None = None) -> None:
         """Count a draw; of ``split(key)[0]``, that part of the key alone."""
         key = drawn_key(self.project, self.scope, call)
-        if key is None:
-            return
+        for one in [key] if key is not None else _inner_of(self.inner, self.scope, call):
+            self.count_one(call, one, part)
+
+    def count_one(self, call: ast.Call, key: str, part: int | None) -> None:
         state = self.env
         name = key
         parts = [k for k in state if k.startswith(f"{key}[split ")]
@@ -252,7 +262,7 @@ def _is_assertion(node: ast.AST) -> bool:
 
 def _is_paired(first: ast.Call, node: ast.Call) -> bool:
     """Say whether a draw shuffles, or chooses from, other data in the order of the first one."""
-    shuffles = _name(node) in ("choice", "permutation", "shuffle")
+    shuffles = _name(node) in _ORDERS
     return shuffles and _order(first) == _order(node)
 
 
@@ -410,12 +420,41 @@ def _names_that_draw(module: Module) -> frozenset[str]:
     return frozenset(found)
 
 
+#: The keys of the function around it that an inner function draws from whenever it is called.
+Inner = dict[Scope, dict[str, None]]
+
+
+def _inner_of(inner: Inner, scope: Scope, call: ast.Call) -> Iterable[str]:
+    """Return the keys of a function that a call of one of its inner functions draws from."""
+    if not inner or not isinstance(call.func, ast.Name):
+        return ()
+    found = scope.lookup(call.func.id)
+    if found is None or found[0] is not scope or len(found[1]) != 1:
+        return ()
+    match found[1][0]:
+        case Defined(scope=made):
+            return inner.get(made, ())
+        case Assigned(value=ast.Lambda() as node, exact=True):
+            return inner.get(scope.module.scopes[node], ())
+        case _:
+            return ()
+
+
 def reused(project: Project, module: Module) -> Iterator[Finding]:
     """Yield the reused keys of every function of a module that draws at all."""
     drawing: dict[Scope, int] = {}
+    inner: Inner = {}
     for site in module.calls:
-        if site.scope.is_function and drawn_key(project, site.scope, site.node) is not None:
+        key = drawn_key(project, site.scope, site.node) if site.scope.is_function else None
+        if key is None:
+            continue
+        drawing[site.scope] = drawing.get(site.scope, 0) + (2 if site.loop else 1)
+        found = site.scope.lookup(re.split(r"[.\[]", key)[0])
+        if found is not None and found[0] is site.scope.parent and _name(site.node) not in _ORDERS:
+            inner.setdefault(site.scope, {})[key] = None
+    for site in module.calls if inner else ():
+        if any(True for _ in _inner_of(inner, site.scope, site.node)):
             drawing[site.scope] = drawing.get(site.scope, 0) + (2 if site.loop else 1)
     for scope, draws in drawing.items():
         if draws > 1:
-            yield from _Keys(project, scope).run()
+            yield from _Keys(project, scope, inner).run()

@@ -17,7 +17,7 @@ from ._words import words
 from .index import Assigned, Binding, Import, Module, Scope
 from .keys import drawn_key
 from .place import column_of
-from .project import Project
+from .project import External, Project
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _REPEATED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -127,17 +127,46 @@ def split_key(place: Surroundings) -> list[Edit]:
             (k.value for k in draw.keywords if k.arg == "key"), None)  # fmt: skip
         if _rebinds(statement, name):
             continue  # a split such as these, in a loop
-        if statement is None or not isinstance(draw.func, ast.Attribute):
-            return []  # the function's own name says nothing of where split is
-        if not isinstance(given, ast.Name):
+        if statement is None or not isinstance(given, ast.Name) or not _imports(place):
             return []
         sub = _fresh(place, "sub", scope)
-        random = ast.unparse(draw.func.value)
+        split, imported = _splitter(place, draw.func, scope)
         line, column = place.start(statement)
         indent = place.module.source.line(line)[:column]
-        split = f"{name}, {sub} = {random}.split({name})\n{indent}"
-        return [Edit(line, column, line, column, split), Edit(*place.span(given), sub)]
+        split = f"{name}, {sub} = {split}({name})\n{indent}"
+        return [Edit(line, column, line, column, split), Edit(*place.span(given), sub), *imported]
     return []
+
+
+def _splitter(place: Surroundings, drawn: ast.expr, scope: Scope) -> tuple[str, list[Edit]]:
+    """Return how ``split`` is spelled beside a draw, and its import if there is none."""
+    if isinstance(drawn, ast.Attribute):
+        return f"{ast.unparse(drawn.value)}.split", []
+    target = place.project.resolve(drawn, scope)  # ``from jax.random import normal``
+    assert isinstance(target, External)
+    module, top = target.name.rpartition(".")[0], place.module.scope
+    for name, bindings in top.names.items():
+        targets = {b.target if isinstance(b, Import) else "" for b in bindings}
+        if (found := scope.lookup(name)) is None or found[0] is not top:
+            continue
+        if targets in ({module}, {f"{module}.split"}):
+            return (f"{name}.split" if targets == {module} else name), []
+    taken = any("split" in one.names for one in place.module.scopes.values())
+    name = "split_key" if taken else "split"
+    said = f"from {module} import split" + (f" as {name}" if taken else "")
+    return name, [_importing(place, said)]
+
+
+def _imports(place: Surroundings) -> list[ast.Import | ast.ImportFrom]:
+    return [n for n in place.tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
+
+
+def _importing(place: Surroundings, said: str) -> Edit:
+    """Return the edit that puts a line below the imports of a file."""
+    last = _imports(place)[-1]
+    line = last.end_lineno or last.lineno
+    end = len(place.module.source.line(line))
+    return Edit(line, end, line, end, f"\n{said}")
 
 
 def _is_paired(call: ast.Call) -> bool:
@@ -275,11 +304,8 @@ def _alias(place: Surroundings, holder: Scope) -> tuple[str, list[Edit]]:
             holder is top or name not in holder.names
         ):
             return name, []
-    imports = [n for n in place.tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
     name = "jnp" if "jnp" not in top.names else f"{library}_numpy"
-    line = imports[-1].end_lineno or imports[-1].lineno
-    end = len(place.module.source.line(line))
-    return name, [Edit(line, end, line, end, f"\nimport {library}.numpy as {name}")]
+    return name, [_importing(place, f"import {library}.numpy as {name}")]
 
 
 # --- FNA203: a constant in capitals ---

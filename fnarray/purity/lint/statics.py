@@ -12,7 +12,17 @@ from ..bindings import belongs, bound_before, bound_in_class
 from ..cells import rebound
 from ..known import effect_of
 from ..literals import TEXT
-from ..values import ABSENT, CONTAINERS, OUTSIDE, PARTIAL_METHOD, Fields, Function, Value, join
+from ..values import (
+    ABSENT,
+    CONTAINERS,
+    OUTSIDE,
+    PARTIAL_METHOD,
+    Fields,
+    Function,
+    Value,
+    join,
+    numbered,
+)
 from . import classes
 from .calls import OPEN, called
 from .decorators import Decorators
@@ -145,7 +155,10 @@ class StaticResolver:
             if found is not None:
                 return self._member(value, found, name, spelled)
             made = self._instance_attribute(value, owner, name, spelled)
-            return made or self._of_library(owner, name, spelled)
+            made = made or self._of_library(owner, name, spelled)
+            return made or self._of_metaclass(value, owner, name, spelled)
+        if value.function is not None and name in ("__defaults__", "__kwdefaults__"):
+            return _defaults_of(value.function, name, spelled)
         outside = value.kind in ("class", "frozen") and value.ref not in self._classes
         if outside and value.ref and effect_of(f"{value.ref}.{name}"):
             return self.of_target(External(f"{value.ref}.{name}"), spelled)  # Path(p).read_text
@@ -177,9 +190,33 @@ class StaticResolver:
         known = next((one for one in dotted if effect_of(one)), None)
         return self.of_target(External(known), spelled) if known is not None else None
 
+    def _of_metaclass(
+        self, value: Value, owner: Scope, name: str, spelled: str
+    ) -> Value | None:  # fmt: skip
+        """Return what a class has from its own class, which may answer by a method, too."""
+        meta = classes.metaclass(self.project, owner) if value.kind == "class" else None
+        if meta is None:
+            return None
+        if name == "__class__":
+            return self.of_target(meta, meta.name)
+        found = self.project.class_attribute(meta, name)
+        made = self._member(value.but(kind="instance"), found, name, spelled) if found else None
+        return made if made is None or made.bound is None else made.but(bound=value)
+
     def is_custom(self, value: Value) -> bool:
         """Say whether an object is of a class of the project, whose operators are as well."""
-        return value.kind in ("instance", "frozen") and value.ref in self._classes
+        owner = self._classes.get(value.ref)
+        if owner is None or value.kind not in ("instance", "frozen", "class"):
+            return False
+        return value.kind != "class" or classes.metaclass(self.project, owner) is not None
+
+    def is_whole(self, value: Value) -> bool:
+        """Say no: a static argument is guarded by its mark."""
+        return False
+
+    def is_ready_made(self, value: Value) -> bool:
+        """Say whether an object is of a class that is known to be a library's."""
+        return value.kind == "instance" and value.ref in OPEN
 
     def setter(self, value: Value, name: str) -> Value | None:
         """Return what an assignment to an attribute calls, by the class of its object."""
@@ -249,6 +286,9 @@ class StaticResolver:
         owner = self._classes.get(value.ref)
         if owner is None:
             return None
+        answers = self._of_metaclass(value, owner, "__call__", value.name)
+        if answers is not None and answers.function is not None:
+            return answers.function, value
         names = ("__init__", "__post_init__") if value.kind == "class" else ("__call__",)
         all_found = (self.project.class_attribute(owner, name) for name in names)
         found = next((one for one in all_found if one is not None), None)
@@ -386,7 +426,9 @@ class StaticResolver:
             below = self._classes.get(value.ref, owner)
             fixed = inner.kind in _STILL or bound_in_class(tree, owner.qualname, name)
             fixed = fixed and not classes.assigned(self.project, below, name)
-        return inner.but(holder="attribute", constant=inner.constant or fixed, home=owner)
+        constant = inner.constant or fixed or value.guarded
+        return inner.but(holder="attribute", constant=constant,
+                         guarded=inner.guarded or value.guarded, home=owner)  # fmt: skip
 
     def _instance_attribute(
         self, value: Value, owner: Scope, name: str, spelled: str
@@ -405,8 +447,9 @@ class StaticResolver:
         if found.kind == "instance" and classes.is_thread_local(self.project, owner):
             found = Value("")  # what a thread has there now is not what was bound first
         # Of a class with bases from elsewhere nobody knows whether its objects can change.
-        constant = value.kind != "instance"
-        return found.but(name=spelled, holder="attribute", constant=constant, home=owner)
+        constant = value.kind != "instance" or value.guarded
+        return found.but(name=spelled, holder="attribute", constant=constant,
+                         guarded=value.guarded, home=owner)  # fmt: skip
 
     def _of_ref(self, ref: str, name: str) -> Target | None:
         module = self.project.modules.get(ref)
@@ -511,3 +554,15 @@ class StaticResolver:
             return Value("scalar", OUTSIDE, name=name)
         fields = {("item", i): p for i, p in enumerate(parts) if p is not None}
         return Value("tuple", OUTSIDE, name=name, fields=fields)
+
+
+def _defaults_of(function: Function, name: str, spelled: str) -> Value:
+    """Return ``__defaults__``, or ``__kwdefaults__``, of a function."""
+    spec = function.node.args
+    inside = spec.kwonlyargs if name == "__kwdefaults__" else (*spec.posonlyargs, *spec.args)
+    held = [(a.arg, function.defaults[a.arg]) for a in inside if a.arg in function.defaults]
+    if name == "__kwdefaults__":
+        fields: Fields = {("item", key): value.but(name=spelled) for key, value in held}
+        return Value("dict", OUTSIDE, name=spelled, holder="attribute", fields=fields)
+    values = (value.but(name=spelled) for _, value in held)
+    return Value("tuple", OUTSIDE, name=spelled, holder="attribute", fields=numbered(values))

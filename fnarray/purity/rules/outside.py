@@ -376,7 +376,8 @@ class SystemCall(LintRule):
         time.sleep cProfile profile tracemalloc faulthandler os.system os.popen os.fork os.kill
         os._exit os.abort os.execv os.spawnv os.posix_spawn sys.exit sys.setrecursionlimit
         sys.settrace subprocess socket select ssl urllib.request http.client requests httpx
-        smtplib ftplib threading.Thread threading.Timer threading.Event multiprocessing
+        smtplib ftplib threading.Thread threading.Timer threading.Event threading.Semaphore
+        threading.BoundedSemaphore threading.Condition threading.Barrier multiprocessing
         concurrent.futures asyncio.run asyncio.sleep signal atexit gc webbrowser ctypes
         warnings.filterwarnings warnings.simplefilter warnings.resetwarnings numpy.seterr
         numpy.set_printoptions builtins.exit builtins.quit

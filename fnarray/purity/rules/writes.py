@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ._base import LintRule
+
+#: How a container is made anew, by the method that would change it in place.
+_REBUILT: Final = {
+    **dict.fromkeys(("append", "appendleft"), "Build a new one: [*{name}, item]."),
+    **dict.fromkeys(("extend", "extendleft", "in place"), "Build a new one: [*{name}, *items]."),
+    "insert": "Build a new one: [*{name}[:i], item, *{name}[i:]].",
+    "add": "Build a new one: {{*{name}, item}}.",
+    "update": "Build a new one: {{**{name}, **other}}.",
+    "setdefault": "Build a new one: {{key: value, **{name}}}.",
+    "sort": "Build a new one: sorted({name}).",
+    "reverse": "Build a new one: {name}[::-1].",
+    **dict.fromkeys(
+        ("pop", "popitem", "del"),
+        "Build a new one: {{k: v for k, v in {name}.items() if k != key}} of a dict, "
+        "[*{name}[:i], *{name}[i + 1:]] of a list.",
+    ),
+    **dict.fromkeys(
+        ("remove", "discard"),
+        "Build a new one: [item for item in {name} if item != other], or {name} - {{other}} of a "
+        "set.",
+    ),
+}
 
 
 class GlobalWrite(LintRule):
@@ -116,7 +140,8 @@ class ArgumentMutation(LintRule):
     code = "FNA104"
     name = "argument-mutation"
     message = "changes the argument {name!r} in place ({what})"
-    repair = "Build a new one: {{**d, key: value}}, [*items, item], dataclasses.replace(obj, ...)."
+    repair = "Build a new one, and return it."
+    repairs = _REBUILT
     why = """
 The traced function receives a copy of the structure of its arguments: the caller never sees the
 change, although the same code without the transform would show it. Return a new container.
@@ -144,7 +169,7 @@ class AttributeWrite(LintRule):
     code = "FNA105"
     name = "attribute-write"
     message = "{what} {name!r}, an attribute of an object the call does not own"
-    repair = "Return the new value, or a new object: dataclasses.replace(obj, ...)."
+    repair = "Return the new value, and let the caller set it."
     why = """
 The object outlives the call, so the attribute would be set once, while tracing, to a tracer.
 """
