@@ -88,6 +88,12 @@ def rem(a, b):
     return select(zero, a, select(minus, 0, _ir.trunc_rem(a, safe)))
 
 
+@scalar(kinds="f")
+def by_inverse(x, high, low):
+    """Quotient by a number whose inverse is the sum of two: `compile.inverses` finds them."""
+    return _ir.fma(x, high, x * low)
+
+
 def _divided(a, b):
     """Quotient, truncated, and remainder of integers of up to 32 bits, by doubles.
 

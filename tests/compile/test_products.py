@@ -190,6 +190,26 @@ def test_short_rows_times_a_vector_are_loops(dtype):
             assert ("= h0(" in driver) == (k > 16)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 3, 3), (4, 4, 4), (2, 8, 3)])
+def test_stacks_of_the_smallest_matrices_are_loops(dtype, sizes):
+    """A call for each of thousands would take longer than its product; larger ones stay calls."""
+    m, k, n = sizes
+    a, b = numbers(dtype, 3000, m, k), numbers(dtype, 3000, k, n)
+    if dtype[0] == "c":
+        a, b = a + 1j * a[::-1], b - 1j * b[::-1]
+    with fnarray.enable_x64(True):
+        f = fnarray.jit(lambda a, b: a @ b)
+        text = f.lower(a, b).as_text(dialect="numba")
+        assert "= h0(" not in text
+        assert "gemm" not in text
+        got = np.asarray(f(a, b))
+        larger = f.lower(numbers("f4", 3000, 6, 6), numbers("f4", 3000, 6, 6))
+    assert got.dtype == dtype
+    assert error(got, np.matmul(a.astype("c16"), b.astype("c16"))) < 8
+    assert "= h0(" in larger.as_text(dialect="numba")
+
+
 def test_large_products_called_alone_have_the_bits_of_programs():
     """A product of 128 x 128 runs compiled without `jit` as well; a smaller one is NumPy's."""
     for n in (20, 130):

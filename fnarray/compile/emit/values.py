@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.avals import ShapedArray
 from ...core.forms import Bound, Iota, Map, Reindex
 from ...core.frozen import frozen
 from ...core.graph import Atom, ClosedGraph, Literal, Var
@@ -34,6 +35,10 @@ CODES = {
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
+
+#: A quotient, and what it is with one number or two that stand for the inverse of its divisor.
+_QUOTIENT = "sc.div({0}, {1})"
+_PRODUCTS = ("({0} * {1})", "sc.by_inverse({0}, {1}, {2})")
 
 
 @cache
@@ -200,11 +205,15 @@ class Values:
         if code in ("c64", "c128"):
             return self._constant(f"{code}(complex({_real(value.real)}, {_real(value.imag)}))")
         plain = float(value) if dtype.kind in "fV" else int(value)
-        if plain == plain and abs(plain) > self.limits.spelled and plain in self.sizes:
+        if self.is_size(plain):
             return self.argument(code, plain, "v")
         if code == "f64":
             return _real(plain)
         return self._constant(f"{code}({_real(plain) if code == 'f32' else plain})")
+
+    def is_size(self, number: float) -> bool:
+        """Whether a number is taken for the size of an array."""
+        return abs(number) > self.limits.spelled and number in self.sizes
 
     def _constant(self, spelled: str) -> str:
         known = self.writer.scopes[0].memo.get(spelled)
@@ -326,9 +335,12 @@ class Values:
     def _compute(self, node: Node, idx: Indices) -> str:
         form, out = node.form, node.out
         if isinstance(form, Map):
-            operands = [self.value(a, broadcast_index(a.aval.shape, idx)) for a in node.ins]
+            atoms, template = node.ins, form.template
+            if template == _QUOTIENT and (inverse := self._inverse(node)):
+                atoms, template = (atoms[0], *inverse), _PRODUCTS[len(inverse) - 1]
+            operands = [self.value(a, broadcast_index(a.aval.shape, idx)) for a in atoms]
             depth = max((self.writer.depth_of.get(o, 0) for o in operands), default=0)
-            spelled = self.round(form.template.format(*operands), out.aval.dtype)
+            spelled = self.round(template.format(*operands), out.aval.dtype)
             name = self.writer.assign(spelled, depth)
         elif isinstance(form, Iota):
             ix = idx[form.dimension]
@@ -341,6 +353,23 @@ class Values:
             depth = self.writer.depth_of.get(name, 0)
         self.writer.remember((out, idx), name, depth)
         return name
+
+    def _inverse(self, node: Node) -> tuple[Literal, ...]:
+        """Return what stands for the inverse of what a node divides by, where that is known.
+
+        Sizes are arguments: means of more elements are the same text.
+        """
+        divisor, aval = node.ins[1], ShapedArray((), node.out.aval.dtype)
+        maker = None if isinstance(divisor, Literal) else self.inlined.get(divisor)
+        if maker is not None and isinstance(maker.form, Reindex) and maker.form.valid is None:
+            divisor = maker.ins[0]
+        if not isinstance(divisor, Literal) or name_of(aval.dtype) not in ("float32", "float64"):
+            return ()
+        if self.is_size(number := float(divisor.val)):
+            return ()
+        from ..inverses import inverse_of  # which few programs need
+
+        return tuple(Literal(np.asarray(x), aval) for x in inverse_of(number, aval.dtype))
 
     def _reindexed(self, node: Node, form: Reindex, idx: Indices) -> str:
         read = self.reader(node)

@@ -126,6 +126,8 @@ def is_library(node: Node, limits: Limits) -> bool:
     batch = prod(lhs.shape[a] for a in form.lhs_batch)
     if prod(node.out.aval.shape) == batch:
         return False  # of vectors: loops are as fast as memory, and as exact as sums are
+    if batch > 1 and products_of(node) <= batch * limits.thin:
+        return False
     # Loops over a vector, or a few columns, are as fast as memory: no call is worth its cost there.
     sides = [x.size // max(batch * inner, 1) for x in (lhs, rhs)]
     row = max(lhs, rhs, key=lambda x: x.size).shape[-1]
