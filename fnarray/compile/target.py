@@ -144,6 +144,9 @@ class Limits:
         Up to this many largest elements the kernel's heap is faster than NumPy's partition. In
         random order few elements reach it: 50 of 32,000 in each of 64 rows took 16 ms by partition,
         4 of 400 20 us, of which Python took most, and 1.8. In rising order all do.
+    transform : int
+        Arrays of up to this many elements are transformed by the host outside of loops, in 1 to 6
+        us more: the kernels of a first transform take 80 to 220 ms to compile.
     workspace : int
         Bytes that a program keeps between calls at most, for the arrays that only its kernels see;
         one that needs more, or 0, has them allocated in each call.
@@ -213,6 +216,7 @@ class Limits:
     matrix: int = 64
     matrix_inside: int = 128
     few: int = 128
+    transform: int = 1 << 12
     workspace: int = 1 << 26
     spelled: int = 64
     brief: int = 16

@@ -365,6 +365,12 @@ def few(n: int) -> Case:
     return lambda x: lax.top_k(x, n)[0], lambda x: [np.sort(x)[::-1][:n]], (numbers(20_000),)
 
 
+def transform(n: int) -> Case:
+    """Transforms of n numbers, or a few less, in lines of five."""
+    x = numbers(n // 5, 5).astype(np.complex64)
+    return lambda x: lax.fft(x, "FFT", (5,)), lambda x: [np.fft.fft(x)], (x,)
+
+
 def lanes(n: int) -> Case:
     """n lanes of a loop, whose turns differ tenfold."""
 
@@ -521,8 +527,8 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "kernel": kernel, "numbers": straight, "loop": siblings,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
-    "few": few, "lanes": lanes, "lane_state": lane_state, "row": row, "group": group,
-    "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
+    "few": few, "transform": transform, "lanes": lanes, "lane_state": lane_state, "row": row,
+    "group": group, "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
     "twofold": renewed, "rotated": rotated, "padded": padded, "brief": little, "loops": loops,
     "little": little,
 }  # fmt: skip
@@ -538,7 +544,7 @@ EXTREMES = {
     "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
     "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
     "matrix_inside": (0, 1000),
-    "few": (0, 1000), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
+    "few": (0, 1000), "transform": (0, 10**6), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
     "row": (0, 10**6), "group": (0, 1), "shared": (1, 1 << 60), "split": (0, 1 << 60),
     "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (0, 10**6),
     "twofold": (0, 1, 10**6), "rotated": (0, 10**6), "padded": (0, 1, 10**6),

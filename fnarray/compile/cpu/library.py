@@ -141,6 +141,8 @@ def _better_on_host(node: Node, limits: Limits) -> bool:
         return form.size > limits.matrix or is_shared(node) or not lapack_is_known()
     if family in ("linalg", "exponential"):
         return form.size > limits.matrix
+    if family == "fft":
+        return form.size <= limits.transform
     if form.op.function == "top_k":
         return form.statics[-1] > limits.few
     return family in ("sort", "conv")  # NumPy's SIMD sort, products of patches by BLAS
