@@ -8,8 +8,10 @@ from ._base import LintRule
 
 #: How a container is made anew, by the method that would change it in place.
 _REBUILT: Final = {
-    **dict.fromkeys(("append", "appendleft"), "Build a new one: [*{name}, item]."),
-    **dict.fromkeys(("extend", "extendleft", "in place"), "Build a new one: [*{name}, *items]."),
+    "append": "Build a new one: [*{name}, item].",
+    "appendleft": "Build a new one: deque([item, *{name}]).",
+    **dict.fromkeys(("extend", "in place"), "Build a new one: [*{name}, *items]."),
+    "extendleft": "Build a new one: deque([*items, *{name}]), items in reverse.",
     "insert": "Build a new one: [*{name}[:i], item, *{name}[i:]].",
     "add": "Build a new one: {{*{name}, item}}.",
     "update": "Build a new one: {{**{name}, **other}}.",
