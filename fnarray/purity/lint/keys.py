@@ -413,6 +413,10 @@ def _names_that_draw(module: Module) -> frozenset[str]:
 def reused(project: Project, module: Module) -> Iterator[Finding]:
     """Yield the reused keys of every function of a module that draws at all."""
     drawing: dict[Scope, int] = {}
+    # What draws is spelled out, or has the name of what does, or comes from somewhere by a star.
+    spelled = module.stars or module.mentions("random")
+    if not spelled and not any(t.rpartition(".")[2] in _DRAWS for _, t in module.imports):
+        return
     for site in module.calls:
         if site.scope.is_function and drawn_key(project, site.scope, site.node) is not None:
             drawing[site.scope] = drawing.get(site.scope, 0) + (2 if site.loop else 1)
