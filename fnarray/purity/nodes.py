@@ -50,6 +50,14 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def nodes_in(function: ast.AST) -> list[ast.AST]:
+    """Return what `walk` does for a function, kept on its node: a law of text asks many times."""
+    kept: list[ast.AST] | None = getattr(function, "_inside", None)
+    if kept is None:
+        kept = function._inside = walk(function)  # type: ignore[attr-defined]
+    return kept
+
+
 def _nodes(field: list[object]) -> list[ast.AST]:
     return [x for x in field if isinstance(x, ast.AST)]
 

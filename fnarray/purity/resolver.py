@@ -81,6 +81,7 @@ class LiveResolver:
     #: As deep as anything is followed: each turn may read the next of a captured tuple's parts.
     recursion: int = 40
     presumes: bool = False
+    places = None
 
     def __init__(self) -> None:
         self.guards = Guards()

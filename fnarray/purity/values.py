@@ -290,6 +290,16 @@ def numbered(values: Iterable[Value]) -> Fields:
     return {("item", i): v for i, v in enumerate(values)}
 
 
+class Places(Protocol):
+    """What places in a text read, whoever calls the function around them."""
+
+    def recall(self, node: ast.AST, frame: Any) -> Value | None:
+        """Return what a place reads in a frame, if that is known."""
+
+    def remember(self, node: ast.Attribute, frame: Any, base: Value, value: Value) -> None:
+        """Keep what a place reads, of an object, if everybody reads the same there."""
+
+
 class Resolver(Protocol):
     """What the engine asks of a front end; None always means "nobody knows".
 
@@ -302,6 +312,10 @@ class Resolver(Protocol):
     recursion: int
     #: Whether a test is decided by what a call writes out, and arguments are taken to be arrays.
     presumes: bool
+
+    @property
+    def places(self) -> Places | None:
+        """What places read from libraries, where it is remembered: each reading is guarded else."""
 
     def lookup(self, function: Function, name: str) -> Value | None:
         """Return what a global, builtin or outer variable of `function` is bound to."""

@@ -59,14 +59,14 @@ def enter(
 ) -> Value:
     """Run a function's body with some parameters bound; the others are the tracer's."""
     node = function.node
-    literal = engine.resolver.presumes and any(v.holder == LITERAL for v in bound.values())
+    literal = engine.resolver.presumes and LITERAL in [v.holder for v in bound.values()]
     if literal:
         times = engine.contexts.get((id(node), -level), 0)
         asked = _asked(node) if times < _MOST_LITERAL else frozenset[str]()
         for name in [k for k, v in bound.items() if v.holder == LITERAL and k not in asked]:
             bound[name] = _unwritten(engine, function, name, bound[name], level)
         literal = any(v.holder == LITERAL for v in bound.values())
-    key = (id(node), id(function.frame), level, tuple((k, _mark(v)) for k, v in bound.items()))
+    key = (id(node), id(function.frame), level, *bound, *[_mark(v) for v in bound.values()])
     if key in engine.memo:
         return engine.memo[key] or engine.unknown(level)
     if engine.depth > _DEEPEST or len(engine.memo) > _MOST_CALLS:
@@ -290,8 +290,9 @@ def trace(
 
 def _mark(value: Value) -> tuple[Any, ...]:
     """Return what distinguishes a value for the memory of calls."""
-    known = value.argument or value.function or value.fields or value.bound
-    if value.level != OUTSIDE and not known:
+    if value.level != OUTSIDE and not (
+        value.argument or value.function or value.fields or value.bound
+    ):
         return value.kind, value.level
     marks = (
         value.kind, value.level, value.argument, value.name, value.ref, id(value.obj),

@@ -311,10 +311,16 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
 
 
 def _attribute(engine: Engine, node: ast.Attribute, frame: Frame) -> Value:
+    places = engine.places
+    if places is not None and (known := places.recall(node, frame)) is not None:
+        return known
     base = engine.expr(node.value, frame)
     if node.attr not in _LEADING:
         engine.forget(node.value)
-    return take_attribute(engine, base, node.attr, frame, node)
+    value = take_attribute(engine, base, node.attr, frame, node)
+    if places is not None and value.level == OUTSIDE and value.ref:
+        places.remember(node, frame, base, value)
+    return value
 
 
 #: What runs an expression, by the type of its node.

@@ -71,6 +71,7 @@ class Engine:
         self.resolver = resolver
         self.language = language
         self._expressions = language.expressions
+        self.places = resolver.places
         self.found: dict[tuple[str, str, int, int, str], Finding] = {}
         self.evidence: dict[Finding, Evidence] = {}
         self.entered: dict[int, Function] = {}

@@ -109,28 +109,31 @@ def may_hand(call: ast.Call, scope: Scope) -> bool:
 
     To ask the project what each callee is took a twelfth of the time that finding takes.
     """
-    return any(
-        _may_be_function(node, scope)
-        for node in (*call.args, *(keyword.value for keyword in call.keywords))
-    )
+    for node in call.args:
+        if _may_be_function(node, scope):
+            return True
+    return any(_may_be_function(keyword.value, scope) for keyword in call.keywords)
 
 
 def _may_be_function(node: ast.expr, scope: Scope) -> bool:
-    if isinstance(node, (ast.Lambda, ast.IfExp, ast.Subscript)):
-        return True
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, (ast.Name, ast.Call))
-    root: Any = node
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    if not isinstance(root, ast.Name):
+    kind = type(node)
+    if kind is ast.Name:
+        found = scope.lookup(cast("ast.Name", node).id)
+        if found is None:
+            return bool(scope.module.stars)
+        for binding in found[1]:
+            if type(binding) is not Assigned or type(binding.value) is ast.Call:
+                return True
         return False
-    found = scope.lookup(root.id)
-    if found is None:
-        return root is not node or bool(scope.module.stars)
-    if root is not node:
-        return True
-    return any(not isinstance(b, Assigned) or isinstance(b.value, ast.Call) for b in found[1])
+    if kind is ast.Call:
+        return isinstance(cast("ast.Call", node).func, (ast.Name, ast.Call))
+    root: Any = node
+    while type(root) is ast.Attribute:
+        root = root.value
+    return type(root) is ast.Name or kind in _FUNCTIONS
+
+
+_FUNCTIONS = frozenset({ast.Lambda, ast.IfExp, ast.Subscript})
 
 
 def may_be_own(func: ast.expr, scope: Scope, project: Project) -> bool:

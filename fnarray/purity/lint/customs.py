@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..nodes import walk
+from ..nodes import nodes_in, walk
 from .index import Binding, Module, Scope, Site
 from .kinds import spelled
 
@@ -156,10 +156,8 @@ def is_set_up(site: Site, constructors: frozenset[str]) -> bool:
 def constructing(module: Module, constructors: frozenset[str]) -> set[Scope]:
     """Return the private methods that constructors of their class call, and nobody else does."""
     callers: dict[tuple[Scope, str], list[Scope]] = {}
-    for site in module.calls:
-        func = site.node.func
-        if not (isinstance(func, ast.Attribute) and func.attr.startswith("_")):
-            continue
+    for site in module.private:
+        func: Any = site.node.func
         method = site.scope
         while method.parent is not None and method.parent.is_function:
             method = method.parent
@@ -186,7 +184,7 @@ def is_locked(scope: Scope, node: ast.AST) -> bool:
         isinstance(n, ast.With)
         and any(_LOCK.search(spelled(item.context_expr)) for item in n.items)
         and _holds(n.body, node)
-        for n in walk(scope.node)
+        for n in nodes_in(scope.node)
     )
 
 
@@ -198,7 +196,7 @@ def is_failing(scope: Scope, node: ast.AST) -> bool:
 
     In the statement that raises, or just before it; anywhere in a handler that raises at its end.
     """
-    for n in walk(scope.node):
+    for n in nodes_in(scope.node):
         if isinstance(n, ast.ExceptHandler) and isinstance(n.body[-1], ast.Raise):
             if _holds(n.body, node):
                 return True
@@ -223,7 +221,7 @@ _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRais
 
 def is_expected(scope: Scope, site: ast.AST, around: Scope) -> bool:
     """Say whether a test applies a transform, or calls what it made, where it expects an error."""
-    for n in walk(around.node):
+    for n in nodes_in(around.node):
         if not isinstance(n, ast.With):
             continue
         calls = (item.context_expr for item in n.items)
@@ -253,9 +251,9 @@ def is_tally(scope: Scope, node: ast.AST) -> bool:
     found = scope.lookup(root)
     if found is None or not found[0].is_function or found[0] is scope:
         return False
-    inside = set(walk(scope.node))
+    inside = set(nodes_in(scope.node))
     asserted: set[ast.AST] = set()
-    for n in walk(found[0].node):
+    for n in nodes_in(found[0].node):
         match n:
             case ast.Assert():
                 asserted.update(walk(n))
@@ -264,7 +262,7 @@ def is_tally(scope: Scope, node: ast.AST) -> bool:
             case _:
                 pass
     reads = [
-        n for n in walk(found[0].node)
+        n for n in nodes_in(found[0].node)
         if isinstance(n, ast.Name) and n.id == root and isinstance(n.ctx, ast.Load)
         and n not in inside
     ]  # fmt: skip
@@ -273,7 +271,7 @@ def is_tally(scope: Scope, node: ast.AST) -> bool:
 
 def _statement(scope: Scope, node: ast.AST) -> ast.AST | None:
     return next(
-        (n for n in walk(scope.node)
+        (n for n in nodes_in(scope.node)
          if isinstance(n, (ast.AugAssign, ast.Expr)) and node in walk(n)), None,
     )  # fmt: skip
 
@@ -294,7 +292,7 @@ def root_of(node: ast.AST) -> str:
 def is_branched(scope: Scope, node: ast.AST) -> bool:
     """Say whether something stands under a condition: a text there tells of how it was called."""
     kinds = (ast.If, ast.Try, ast.ExceptHandler, ast.Match)
-    return any(isinstance(n, kinds) and node in walk(n) for n in walk(scope.node))
+    return any(isinstance(n, kinds) and node in walk(n) for n in nodes_in(scope.node))
 
 
 def is_cached(scope: Scope) -> bool:
@@ -321,7 +319,7 @@ def speaks_of_code(told: list[ast.expr]) -> bool:
 #: Names of what tells whether a trace is in progress.
 _TELLS = re.compile(r"Tracer\Z|(has|is|in|under|contains)_\w*(trac(er|ers|ing|ed)|transform)\Z")
 
-_MENTIONS = re.compile(r"Tracer|_trac(er|ing|ed)|_transform\b|Concretization")
+_MENTIONS = ("Tracer", "_tracer", "_tracing", "_traced", "_transform", "Concretization")
 #: What says that a traced value was asked for its number.
 _CAUGHT = re.compile(r"Tracer\w*Error\Z|ConcretizationTypeError\Z")
 
@@ -331,9 +329,9 @@ def asks_for_tracers(scope: Scope) -> bool:
 
     So does one that catches the error of who asks a traced value for its number.
     """
-    if not scope.module.mentions(_MENTIONS):
+    if not scope.module.mentions(*_MENTIONS):
         return False
-    for n in walk(scope.node):
+    for n in nodes_in(scope.node):
         if isinstance(n, ast.Call):
             named = (n.func, *n.args[1:])
             if any(isinstance(a, (ast.Name, ast.Attribute)) and _TELLS.search(spelled(a))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, cast
 
@@ -15,10 +14,7 @@ from .project import Project, Target
 from .traced import Finder
 
 _GENERIC = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
-_MENTIONED = re.compile("singledispatch")
-_REGISTERS = re.compile(r"\.register\(")
 _CACHES = frozenset({"functools.lru_cache", "functools.cache", "functools.cached_property"})
-_CACHE = re.compile("cache")
 
 
 class Reader(Protocol):
@@ -103,7 +99,7 @@ class Decorators:
     def keeps(self, scope: Scope) -> bool:
         """Say whether a function's results outlive its calls."""
         outer = scope.parent
-        if outer is None or not scope.module.mentions(_CACHE):
+        if outer is None or not scope.module.mentions("cache"):
             return False
         made = (getattr(d, "func", d) for d in getattr(scope.node, "decorator_list", ()))
         return any(getattr(self._resolve(d, outer), "name", "") in _CACHES for d in made)
@@ -111,7 +107,7 @@ class Decorators:
     def is_generic(self, scope: Scope) -> bool:
         """Say whether a function is one of several that are chosen by an argument's class."""
         outer = scope.parent
-        if outer is None or not scope.module.mentions(_MENTIONED):
+        if outer is None or not scope.module.mentions("singledispatch"):
             return False
         own = getattr(scope.node, "decorator_list", ())
         return any(getattr(self._resolve(d, outer), "name", "") in _GENERIC for d in own)
@@ -136,7 +132,7 @@ class Decorators:
                 made = decorator.func if isinstance(decorator, ast.Call) else decorator
                 if other.parent and self._registers(made, scope, other.parent):
                     yield self.resolver.function(other)
-        for call in module.calls if module.mentions(_REGISTERS) else ():
+        for call in module.calls if module.mentions(".register(") else ():
             func, given = call.node.func, call.node.args[-1:]
             if isinstance(func, ast.Call):  # ``generic.register(int)(function)``
                 func = func.func

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .config import Settings, UsageError
+from .source import real_path
 
 SUFFIXES = (".py", ".ipynb")
 
@@ -22,11 +23,12 @@ def files(paths: Iterable[str], settings: Settings) -> list[Path]:
         For a path that does not exist.
     """
     found: dict[str, Path] = {}
+    folders: dict[str, str] = {}
     for given in paths:
         path = Path(given)
         if path.is_dir():
             for file in _walk(path, settings):
-                found.setdefault(os.path.realpath(file), file)
+                found.setdefault(real_path(str(file), folders), file)
         elif path.exists():
             found.setdefault(os.path.realpath(path), path)
         else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ..nodes import walk
+from ..nodes import nodes_in, walk
 from ..scopes import parameters
 from ..values import CONTAINERS
 from .case import Case, Verdict, is_traced, is_untraced
@@ -100,7 +100,7 @@ _LOOKED_UP = CONTAINERS | {""}
 def _asked_of(case: Case) -> tuple[str, ...]:
     """Return the one name that is asked of an object: ``hasattr(x, "params")``, ``x.step(...)``."""
     node = case.evidence.node
-    for n in walk(case.scope.node):
+    for n in nodes_in(case.scope.node):
         match n:
             case ast.Call(func=ast.Name(id="hasattr" | "getattr"),
                           args=[one, ast.Constant(value=str() as name), *_]) if (
@@ -120,7 +120,8 @@ def _is_asserted(case: Case) -> bool:
     """Say whether a read is for an assertion, or for what an error says."""
     node = case.evidence.node
     return any(
-        isinstance(n, (ast.Assert, ast.Raise)) and node in walk(n) for n in walk(case.scope.node)
+        isinstance(n, (ast.Assert, ast.Raise)) and node in walk(n)
+        for n in nodes_in(case.scope.node)
     )
 
 
@@ -138,7 +139,7 @@ def _is_defined_late(case: Case, home: Scope, name: str) -> bool:
 def _is_written_later(case: Case, home: Scope, name: str) -> bool:
     """Say whether a container of an enclosing function is written once the closure is made."""
     # A closure made elsewhere was given it, as an argument.
-    inside = any(node is case.scope.node for node in walk(home.node))
+    inside = any(node is case.scope.node for node in nodes_in(home.node))
     own = getattr(case.scope.node, "lineno", 0)
     made: int = own if inside else _first_given(name, home)
     return any(
@@ -158,7 +159,7 @@ def _is_finished(closure: Scope, home: Scope, target: ast.expr) -> bool:
     """
     while closure.parent is not home and closure.parent is not None:
         closure = closure.parent
-    loops = (n for n in walk(home.node) if isinstance(n, (ast.For, ast.While)))
+    loops = (n for n in nodes_in(home.node) if isinstance(n, (ast.For, ast.While)))
     if any(target in walk(loop) for loop in loops):
         return False
     return not any(
@@ -173,7 +174,7 @@ def _first_given(name: str, home: Scope) -> int:
     """Return the line of the first call that is given a variable."""
     lines = [
         part.lineno
-        for call in walk(home.node) if isinstance(call, ast.Call)
+        for call in nodes_in(home.node) if isinstance(call, ast.Call)
         for part in (*call.args, *(k.value for k in call.keywords))
         if isinstance(part, ast.Name) and part.id == name
     ]  # fmt: skip
@@ -186,7 +187,7 @@ def _is_looked_up(case: Case) -> bool:
     A registry of types, or a cache, is asked so, and grows; settings are asked by literal names.
     """
     text = spelled(case.evidence.node)
-    for node in walk(case.scope.node):
+    for node in nodes_in(case.scope.node):
         match node:
             case ast.Subscript(value=base, slice=key) if spelled(base) == text:
                 if isinstance(key, ast.Constant):
@@ -308,7 +309,7 @@ def _is_put_back(case: Case) -> bool:
     if isinstance(case.evidence.node, ast.Call) and scope.name in ("__enter__", "__exit__"):
         pair = {"__enter__", "__exit__"} <= (scope.parent.names.keys() if scope.parent else set())
         return pair and spelled(case.evidence.node.func) == "setattr"
-    inner = list(walk(scope.node))
+    inner = nodes_in(scope.node)
     if not any(isinstance(n, ast.Yield) for n in inner):
         return False
     node = case.evidence.node
@@ -337,7 +338,7 @@ def _global(case: Case) -> Verdict:
     if _is_put_back(case):
         return False
     node = case.evidence.node
-    values = [n.value for n in walk(case.scope.node)
+    values = [n.value for n in nodes_in(case.scope.node)
               if isinstance(n, ast.Assign) and node in n.targets]  # fmt: skip
     made = all(isinstance(v, ast.Constant) or _makes_object(case, v) for v in values)
     return not (values and made and is_first_use(case.scope, node, node))
@@ -361,16 +362,16 @@ def _is_name_counter(case: Case, site: Site) -> bool:
     text = spelled(site.target)
     counted = any(
         isinstance(n, ast.AugAssign) and n.target is site.target
-        and isinstance(n.value, ast.Constant) for n in walk(case.scope.node)
+        and isinstance(n.value, ast.Constant) for n in nodes_in(case.scope.node)
     )  # fmt: skip
     if not counted:
         return False
     reads = {
-        n for n in walk(case.scope.node)
+        n for n in nodes_in(case.scope.node)
         if spelled(n) == text and isinstance(getattr(n, "ctx", None), ast.Load)
     }  # fmt: skip
     naming: set[ast.AST] = set()
-    for n in walk(case.scope.node):
+    for n in nodes_in(case.scope.node):
         if isinstance(n, ast.FormattedValue):
             naming.add(n.value)
         elif isinstance(n, ast.Call):
@@ -389,7 +390,7 @@ def _is_narrowed(case: Case, told: ast.expr | None) -> bool:
         and spelled(n.test.args[0]) == told.id
         and isinstance(case.resolver.project.resolve(n.test.args[1], case.scope), Scope)
         and any(inner is case.evidence.node for part in n.body for inner in walk(part))
-        for n in walk(case.scope.node)
+        for n in nodes_in(case.scope.node)
     )
 
 
@@ -406,7 +407,7 @@ def _was_looked_for(case: Case, site: Site) -> bool:
         and spelled(n.comparators[0]) == text)
         or (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
         and n.func.attr == "get" and spelled(n.func.value) == text)
-        for n in walk(case.scope.node)
+        for n in nodes_in(case.scope.node)
     )  # fmt: skip
 
 
@@ -422,7 +423,7 @@ def _rebinding(case: Case) -> Verdict:
         found = around.lookup(name)
         around = found[0] if found is not None else around
     values = [
-        n.value for n in walk(around.node)
+        n.value for n in nodes_in(around.node)
         if isinstance(n, ast.Assign)
         and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
     ]  # fmt: skip
@@ -438,7 +439,7 @@ def _is_called_at_once(scope: Scope) -> bool:
         isinstance(n, ast.Call)
         and scope.node in n.args
         and (_last(n.func) in _CALLING or spelled(n.func).endswith((".tree.map", "tree_util.map")))
-        for n in walk(scope.parent.node)
+        for n in nodes_in(scope.parent.node)
     )
 
 
@@ -460,7 +461,7 @@ def _drawn(case: Case) -> Verdict:
     value = getattr(found[1][-1], "value", None) if found is not None else None
     counts = isinstance(value, ast.Call) and spelled(value.func).endswith("count")
     return not counts or any(
-        isinstance(n, ast.BinOp) and node in walk(n) for n in walk(case.scope.node)
+        isinstance(n, ast.BinOp) and node in walk(n) for n in nodes_in(case.scope.node)
     )
 
 
@@ -510,7 +511,7 @@ def _replaced(case: Case) -> Verdict:
         return False
     return not any(
         isinstance(n, ast.Subscript) and isinstance(n.value, ast.Attribute) and n.value.attr == "at"
-        for n in walk(case.scope.node)
+        for n in nodes_in(case.scope.node)
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -118,12 +117,12 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             if scope is self or not scope.is_class:
-                kind = scope.elsewhere.get(name)
+                kind = scope.elsewhere.get(name) if scope.elsewhere else None
                 if kind == "global":
                     top = scope.module.scope
                     return (top, top.names[name]) if name in top.names else None
-                if kind is None and name in scope.names:
-                    return scope, scope.names[name]
+                if kind is None and (bound := scope.names.get(name)) is not None:
+                    return scope, bound
             scope = scope.parent
         return None
 
@@ -154,6 +153,7 @@ class Site(NamedTuple):
 class Module:
     """One file: its dotted name, scopes, calls, and functions with decorators.
 
+    ``private`` are the calls of what begins with an underscore, taken from an object;
     ``asked`` are the modules that its names were looked for in, by dotted name; ``sites`` are where
     it changes something in place; ``imports`` are names and what they stand for, in any scope;
     ``drawing`` are those by which it may call what draws from keys, once somebody has asked.
@@ -165,6 +165,7 @@ class Module:
         self.source = source
         self.is_package = is_package
         self.calls: list[CallSite] = []
+        self.private: list[CallSite] = []
         self.functions: list[Scope] = []
         self.stars: list[str] = []
         self.kept: set[ast.AST] = set()
@@ -175,7 +176,7 @@ class Module:
         self.imports: list[tuple[str, str]] = []
         self.drawing: frozenset[str] | None = None
         self.ours = source.ours
-        self._mentions: dict[re.Pattern[str], bool] = {}
+        self._mentions: dict[tuple[str, ...], bool] = {}
         tree = source.tree or ast.Module([], [])
         self.scope = Scope(tree, self, None)
         self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
@@ -201,11 +202,11 @@ class Module:
             return self.counts[name] == 1
         return bound_once(tree, name) or (kind == "ndarray" and bound_early(tree, name))
 
-    def mentions(self, pattern: re.Pattern[str]) -> bool:
-        """Say whether the text of the module has a pattern in it, looked for once."""
-        known = self._mentions.get(pattern)
+    def mentions(self, *texts: str) -> bool:
+        """Say whether the text of the module has one of some in it, looked for once."""
+        known = self._mentions.get(texts)
         if known is None:
-            known = self._mentions[pattern] = pattern.search(self.source.text) is not None
+            known = self._mentions[texts] = any(one in self.source.text for one in texts)
         return known
 
     @property
@@ -488,9 +489,12 @@ class _Walk:
         self.children(node, scope, loop)
 
     def call(self, node: ast.Call, scope: Scope, loop: ast.AST | None) -> None:
-        self.module.calls.append(CallSite(node, scope, loop))
+        site = CallSite(node, scope, loop)
+        self.module.calls.append(site)
         match node.func:
             case ast.Attribute(value=base, attr=method):
+                if method[:1] == "_":
+                    self.module.private.append(site)
                 if method == "setflags":
                     off = [k for k in node.keywords if k.arg == "write"]
                     if isinstance(base, ast.Name) and off and not is_true(off[0].value):

@@ -444,6 +444,10 @@ def reused(project: Project, module: Module) -> Iterator[Finding]:
     """Yield the reused keys of every function of a module that draws at all."""
     drawing: dict[Scope, int] = {}
     inner: Inner = {}
+    # What draws is spelled out, or has the name of what does, or comes from somewhere by a star.
+    spelled = module.stars or module.mentions("random")
+    if not spelled and not any(t.rpartition(".")[2] in _DRAWS for _, t in module.imports):
+        return
     for site in module.calls:
         key = drawn_key(project, site.scope, site.node) if site.scope.is_function else None
         if key is None:

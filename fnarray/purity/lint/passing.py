@@ -10,7 +10,7 @@ import ast
 
 from ..engine.machine import Evidence
 from ..findings import Finding
-from ..nodes import walk
+from ..nodes import nodes_in, walk
 from .index import FUNCTIONS, Assigned, Scope
 from .kinds import spelled
 from .traced import TracedSite
@@ -87,7 +87,7 @@ def is_callbacks_own(
     name = finding.message.partition("'")[2].partition("'")[0].partition(".")[0]
     step = next((step for step in reversed(evidence.frame.path) if "(" in step), "")
     transform, _, callback = step.removesuffix(")").partition("(")
-    for n in walk(traced.scope.node):
+    for n in nodes_in(traced.scope.node):
         match n:
             case ast.Assign(targets=[ast.Name(id=bound)], value=ast.Call(func=func, args=args)):
                 handed = any(getattr(arg, "id", "<lambda>") == callback for arg in args)
@@ -98,11 +98,11 @@ def is_callbacks_own(
     found = scope.lookup(name)
     if found is None or not found[0].is_function or found[0] is scope or _is_given(found[0], name):
         return False
-    inside, line = set(walk(scope.node)), getattr(evidence.node, "lineno", 0)
+    inside, line = set(nodes_in(scope.node)), getattr(evidence.node, "lineno", 0)
     written = set(walk(evidence.node))
     return all(
         n in inside and (n in written or n.lineno > line)
-        for n in walk(found[0].node)
+        for n in nodes_in(found[0].node)
         if isinstance(n, ast.Name) and n.id == name
     )
 
@@ -150,7 +150,7 @@ def _arguments(scope: Scope) -> set[str]:
 
 def _is_only_called(site: ast.Call, around: Scope) -> bool:
     names: set[str] = set()
-    for node in walk(around.node):
+    for node in nodes_in(around.node):
         match node:
             case ast.Call(func=func) if func is site:
                 return True
@@ -167,13 +167,13 @@ def _is_name_only_called(names: set[str], around: Scope) -> bool:
     ``minimize(objective, x0)`` calls what it is given; of ``register(objective)`` nobody knows.
     """
     called: set[ast.AST] = set()
-    for n in walk(around.node):
+    for n in nodes_in(around.node):
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and len(n.value.args) > 1:
             called.update(n.value.args)
         if isinstance(n, ast.Call):
             called.add(n.func)
     return all(
         node in called
-        for node in walk(around.node)
+        for node in nodes_in(around.node)
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
     )

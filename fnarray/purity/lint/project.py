@@ -13,7 +13,7 @@ from ..transforms import ARRAY_PACKAGES
 from .changes import Changes
 from .config import Settings
 from .index import Assigned, Binding, Defined, Import, Module, Scope
-from .source import SourceFile, read
+from .source import SourceFile, read, real_path
 
 #: Packages whose functions are known by name; their files are never opened.
 FRAMEWORKS = ("jax", "fnarray", "numpy", "jaxlib")
@@ -39,6 +39,7 @@ class Project:
         self._paths: dict[str, Module | None] = {}
         self._found: dict[tuple[str, str], Module | None] = {}
         self._reals: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
         self._roots: dict[Path, Path] = {}
         self._names: dict[str, frozenset[str]] = {}
         self._offered: dict[str, SourceFile] = {}
@@ -74,7 +75,7 @@ class Project:
         """Return a path without links: asked for four times for each file, twenty system calls."""
         known = self._reals.get(path)
         if known is None:
-            known = self._reals[path] = os.path.realpath(path)
+            known = self._reals[path] = real_path(path, self._folders)
         return known
 
     def _add(self, source: SourceFile) -> Module:

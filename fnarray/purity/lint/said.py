@@ -6,7 +6,7 @@ import ast
 
 from ..engine.machine import Evidence
 from ..findings import Finding
-from ..nodes import walk
+from ..nodes import nodes_in
 from .case import Case, Verdict, is_traced
 from .customs import is_branched, is_cached, speaks_of_code
 from .shapes import is_static
@@ -71,7 +71,7 @@ def shown(case: Case) -> Verdict:
         or (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.value is node
             and n.func.attr not in ("get", "copy", "keys", "items"))
         or (isinstance(n, ast.Call) and n is node and getattr(n.func, "attr", "") != "getenv")
-        for n in walk(case.scope.node)
+        for n in nodes_in(case.scope.node)
     )  # fmt: skip
 
 

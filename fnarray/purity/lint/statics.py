@@ -34,6 +34,7 @@ from .kinds import (
     met,
     stands_in_loop,
 )
+from .places import Places
 from .project import External, Target
 from .traced import Finder
 
@@ -68,9 +69,15 @@ class StaticResolver:
         self._looked_up: dict[tuple[Scope, str], Value | None] = {}
         self.modules: dict[str, Value | None] = {}
         self.budget = BUDGET
+        self._places = Places(self)
         self._busy: set[tuple[Scope, str]] = set()
 
     # --- the engine's questions ---
+
+    @property
+    def places(self) -> Places | None:
+        """What places of the files read from libraries, for those who may be told once."""
+        return self._places if self.presumes else None
 
     def lookup(self, function: Function, name: str) -> Value | None:
         """Return what a global, builtin or outer variable stands for."""
@@ -450,6 +457,10 @@ class StaticResolver:
         constant = value.kind != "instance" or value.guarded
         return found.but(name=spelled, holder="attribute", constant=constant,
                          guarded=value.guarded, home=owner)  # fmt: skip
+
+    def defines(self, ref: str) -> bool:
+        """Say whether a qualified name is that of a class in the project."""
+        return ref in self._classes
 
     def _of_ref(self, ref: str, name: str) -> Target | None:
         module = self.project.modules.get(ref)

@@ -63,6 +63,7 @@ class Finder:
         self.declared = frozenset(project.settings.transforms)
         self.last = last_names() | {name.rpartition(".")[2] for name in self.declared}
         self.appliers = Appliers(self._applied_by)
+        self._leading: dict[tuple[int, bool], bool] = {}
         self._called: dict[ast.Call, Transform | None] = {}
         self._preset_of: dict[ast.Call, Use | None] = {}
 
@@ -218,14 +219,21 @@ class Finder:
         found = scope.lookup(root.id) if isinstance(root, ast.Name) else None
         if found is None:
             return bool(scope.module.stars)
-        for binding in found[1]:
-            if isinstance(binding, Import):
-                package, _, rest = binding.target.partition(".")
-                if package == scope.module.package or rest.rpartition(".")[2] in self.last:
-                    return True
-            elif isinstance(binding, Assigned) and root is func:
-                return True
-        return False
+        key = id(found[1]), root is func  # a list lives as long as its scope
+        known = self._leading.get(key)
+        if known is None:
+            package = scope.module.package
+            known = self._leading[key] = any(
+                self._leads(one, package) if isinstance(one, Import)
+                else root is func and isinstance(one, Assigned)
+                for one in found[1]
+            )  # fmt: skip
+        return known
+
+    def _leads(self, binding: Import, here: str) -> bool:
+        """Say whether an import is of the project itself, or by the name of a transform."""
+        package, _, rest = binding.target.partition(".")
+        return package == here or rest.rpartition(".")[2] in self.last
 
     def _slots(self, call: ast.Call, scope: Scope, found: Transform) -> Iterator[TracedSite]:
         use = Use(found, call, tuple(call.keywords), scope)

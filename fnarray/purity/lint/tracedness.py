@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, cast
 
 from ..findings import Finding
-from ..nodes import children, walk
+from ..nodes import children, nodes_in, walk
 from ..rules import RULES
 from ..ways import Domain, attempt, either, is_whole, jump, loop
 from ._words import words
@@ -110,7 +110,7 @@ class Tracedness:
             self.taint.env[arg.arg] = NONE
         if traced is not None:
             for name in self.traced_parameters(traced):
-                self.taint.env[name] = ARRAY if _is_number(node, name) else TREE
+                self.taint.env[name] = ARRAY if name in _numbers(node) else TREE
         self.taint.env |= given or {}
         if isinstance(node, ast.Lambda):
             self.expression(node.body)
@@ -531,20 +531,21 @@ class Tracedness:
     }
 
 
-def _is_number(node: ast.AST, name: str) -> bool:
-    """Say whether a parameter is only ever computed with, asked for its truth, or returned."""
-    uses = 0
-    for parent in walk(node):
-        fine = isinstance(parent, _NUMERIC) and not any(
-            isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn))
-            for op in getattr(parent, "ops", ())
-        )
-        for child in children(parent):
-            if isinstance(child, ast.Name) and child.id == name:
-                uses += 1
-                if not fine:
-                    return False
-    return uses > 0
+def _numbers(node: Any) -> frozenset[str]:
+    """Return the names in a function that are only computed with, asked for their truth, or
+    returned; kept on its node.
+    """
+    kept: frozenset[str] | None = getattr(node, "_numbers", None)
+    if kept is None:
+        uses: dict[bool, set[str]] = {True: set(), False: set()}
+        for parent in nodes_in(node):
+            fine = isinstance(parent, _NUMERIC) and not any(
+                isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+                for op in getattr(parent, "ops", ())
+            )
+            uses[fine].update(c.id for c in children(parent) if type(c) is ast.Name)
+        kept = node._numbers = frozenset(uses[True] - uses[False])
+    return kept
 
 
 _NUMERIC = (ast.If, ast.IfExp, ast.While, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp,
@@ -565,7 +566,7 @@ def _is_textual(arg: ast.arg) -> bool:
 def _inspected(node: ast.AST) -> set[str]:
     """Return the names whose type a function asks for: it may expect other than arrays."""
     asked = set[str]()
-    for child in walk(node):
+    for child in nodes_in(node):
         match child:
             case ast.Call(func=ast.Name(id=asks) | ast.Attribute(attr=asks), args=[first, *_]):
                 if asks in _ASKS and isinstance(first, ast.Name):
