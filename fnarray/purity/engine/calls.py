@@ -37,7 +37,7 @@ from ..values import (
 )
 from . import protocols
 from .callbacks import body_of, call_back, callbacks, excuse, is_called, look_into
-from .entry import LITERAL, bind_arguments, construct, enter, trace
+from .entry import LITERAL, OPTIONAL, bind_arguments, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
 from .ownership import fill, is_known, keep, mutate, use, use_all, use_whole
@@ -153,8 +153,9 @@ def call(
     path = frame.path if callee.kind == "property" else _further(frame.path, name)
     result = enter(engine, function, bound, level, path)
     if callee.keeps:
-        # A tracer of JAX's has no hash: no cache takes one as an argument.
+        # A tracer has no hash: no cache takes one as an argument, and fnarray says so.
         given = [] if engine.resolver.presumes else [*(args or []), *keywords.values()]
+        given = [value for value in given if value.holder != OPTIONAL]
         keep(engine, callee, [result, *given], frame, node)
     if callee.kind == "function" and _is_context_manager(function):
         return Value("context", level, fields={None: take_element(engine, result, frame)})
