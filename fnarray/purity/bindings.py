@@ -25,7 +25,9 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SUITES = ("body", "orelse", "finalbody", "handlers", "cases")
 _MADE = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
 #: Calls that make a container anew, and others that look into one without keeping it.
-_MAKERS = frozenset({"dict", "list", "set", "sorted", "defaultdict", "OrderedDict", "Counter"})
+_MAKERS = frozenset({"dict", "list", "set", "sorted", "defaultdict", "OrderedDict", "Counter",
+                     "copy", "deepcopy", "fromkeys", "split", "asdict", "get_type_hints",
+                     "loads"})  # fmt: skip
 _LOOKERS = _MAKERS | {
     "len", "tuple", "frozenset", "any", "all", "sum", "min", "max", "enumerate", "zip", "reversed",
     "isinstance", "bool", "str", "repr", "print",

@@ -119,6 +119,9 @@ def memory_of(obj: Any) -> Check | None:
         seen = now if now.flags.c_contiguous else now.tobytes()
         return equals(seen) is True and now.shape == shape and now.dtype is dtype
 
+    if dtype.names is not None:  # which anybody may set
+        said = repr(dtype)
+        return lambda: same(now := plain(obj)) and repr(now.dtype) == said
     if own is not obj:  # of a subclass: looked at anew each time
         return lambda: same(plain(obj))
     if own.flags.c_contiguous:

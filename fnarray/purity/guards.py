@@ -110,7 +110,7 @@ class Guards:
 
     def add_names(self, cls: type) -> None:
         """Guard which names a class, and those above it, bind: one more may hide what was found."""
-        self.add_contents(cls, cls.__qualname__, _names_of(cls))
+        self.add_contents(cls, cls.__qualname__, bound_names(cls))
 
     def add_state(self, obj: Any, name: str, value: Any) -> None:
         """Guard an entry of an instance's dictionary, or its absence; and the instance's class."""
@@ -362,7 +362,7 @@ _ORDER: Callable[[Any], Iterator[Any]] = collections.OrderedDict.__iter__  # pyr
 _LENGTH: Callable[[Any], int] = dict.__len__  # pyright: ignore
 
 
-def _names_of(cls: type) -> Callable[[], bool]:
+def bound_names(cls: type) -> Callable[[], bool]:
     """Return a comparison of the names in a class, and in those above it, with what they are now.
 
     It takes as long, 0.5 us, as it does to look for one name that is not there.

@@ -24,7 +24,7 @@ from .resolver import LiveResolver
 from .resolver import trust as trust
 from .rules import RULES
 from .syntax import trees_known
-from .values import Function, Value
+from .values import ABSENT, Function, Value
 
 if TYPE_CHECKING:
     from .lint.suppress import Suppressions
@@ -87,6 +87,7 @@ class Verdict:
 
 def name_of_callable(fun: Any) -> str:
     """Return the name of a function, or of an object's class; no code of the user's runs."""
+    fun = fun.__func__ if is_a(fun, types.MethodType) else fun
     if is_a(fun, (types.FunctionType, type)):
         return fun.__name__
     name = attribute_of(fun, "__name__")
@@ -119,7 +120,8 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
     statics
         Arguments that are fixed: ``(position or name, type, value)``.
     """
-    statics = tuple(s for s in statics if kind_of(s[2]) != "scalar")
+    # Of numbers and texts it is known that they are not traced, whichever they are.
+    statics = tuple((*s[:2], ABSENT) if kind_of(s[2]) == "scalar" else s for s in statics)
     kept: dict[Any, Verdict] = kept_with(fun).table("verdict", make=dict[Any, Verdict])
     key = statics, config.captured_array_limit
     verdict = kept.get(key)
@@ -171,11 +173,11 @@ def _analyse(fun: Any, resolver: LiveResolver, statics: Statics) -> Analysis:
     given = [*([receiver] if receiver is not None else []), *positional]
     names = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
     for where, _, obj in statics:
-        if isinstance(where, str):
-            fixed[where] = resolver.declare(resolver.describe(obj, where, "receiver"))
-        elif len(given) + where < len(names):
-            name = names[len(given) + where]
-            fixed[name] = resolver.declare(resolver.describe(obj, name, "receiver"))
+        late = names[len(given) + where :] if isinstance(where, int) else [where]
+        for name in late[:1]:
+            known = obj is not ABSENT
+            value = resolver.describe(obj, name, "receiver") if known else Value("", 1)
+            fixed[name] = resolver.declare(value)
     defaults = dict(function.defaults)
     for name, one in (*zip(names, given, strict=False), *fixed.items()):
         defaults[name] = one.but(name=name, holder="receiver")

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from .contents import Check, contents_of, items_of
-from .guards import mapping_of, static
-from .objects import is_a, mro_of, space_of
+from .guards import bound_names, mapping_of, static
+from .objects import class_of, is_a, mro_of, space_of
 
 _VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
 _CONTEXT: Final = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
@@ -105,6 +105,11 @@ def _values(cls: Any) -> Check | None:
     return None if held is None else lambda: same() and held.hold()
 
 
+def _names(obj: Any) -> Check:
+    """Return a comparison of which names the class of an object binds with those that it does."""
+    return bound_names(obj if is_a(obj, type) else class_of(obj))
+
+
 def _handler(name: Any) -> Check:
     """Return a comparison of what handles errors of encoding, by a name, with what does now."""
 
@@ -129,6 +134,7 @@ WATCHED: Final[dict[str, Callable[[Any], Check | None]]] = {
     "copies": _copies,
     "parts": _parts,
     "hints": _hints,
+    "names": _names,
     "handler": _handler,
 }
 

@@ -193,3 +193,39 @@ def test_equal_objects_share_a_program_until_one_changes():
     assert size == 1
     one.n = 3.0
     assert (one.run(np.float32(1.0)), two.run(np.float32(1.0))) == (3.0, 2.0)
+
+
+@functools.lru_cache
+def _nodes(n):
+    return np.polynomial.hermite.hermgauss(n)
+
+
+@functools.partial(fnarray.jit, static_argnums=0, static_argnames=("m",))
+def _expected(n, x, *, m=3):
+    return (_nodes(n)[1] * x).sum() + _nodes(m)[0].sum()
+
+
+def test_a_cache_may_keep_what_is_made_of_static_numbers():
+    """Only what is traced must not be kept: the number of nodes is none."""
+    for n in (3, 4):
+        points = np.polynomial.hermite.hermgauss(n)
+        np.testing.assert_allclose(_expected(n, 2.0), 2 * points[1].sum(), rtol=1e-5)
+        np.testing.assert_allclose(_expected(n, 2.0, m=4), 2 * points[1].sum(), rtol=1e-5)
+    with pytest.raises(errors.WriteEffectError, match="keeps a traced value"):
+        fnarray.jit(lambda n: _nodes(n)[0])(3)
+
+
+def test_a_bound_method_is_called_by_its_name():
+    """The repair is to make its object static."""
+
+    class Scale:
+        def __init__(self):
+            self.k = 2.0
+
+        def times(self, x):
+            return x * self.k
+
+    with pytest.raises(errors.ReadEffectError, match="jit: times is not pure") as caught:
+        fnarray.jit(Scale().times)(X)
+    assert "static_argnums=0" in caught.value.findings[0].repair
+    assert fnarray.jit(Scale.times, static_argnums=0)(Scale(), np.float32(1.0)) == 2.0

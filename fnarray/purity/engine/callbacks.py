@@ -5,10 +5,32 @@ from __future__ import annotations
 import ast
 
 from ..scopes import Frame
+from ..transforms import ARRAY_PACKAGES
 from ..values import OUTSIDE, Function, Value, join
 from .machine import Engine
 from .ownership import use
 from .parts import take_attribute
+
+#: Packages that call no object they are given, besides what is known of them: to array packages it
+#: is a tree. "" is what has no name.
+_INSPECTING = frozenset({"", *ARRAY_PACKAGES, "builtins", "copy", "dataclasses", "inspect", "math",
+                         "numpy", "operator", "typing"})  # fmt: skip
+#: Of these, what calls objects that are no functions.
+_CALLING = frozenset(
+    f"numpy.{k}" for k in ("vectorize", "frompyfunc", "apply_along_axis", "apply_over_axes",
+                           "fromfunction", "piecewise")
+)  # fmt: skip
+
+#: Functions that look at the function they are given, and do not call it.
+LOOKING = frozenset(
+    f"inspect.{k}" for k in ("signature", "getfullargspec", "isfunction", "ismethod", "getsource",
+                             "getdoc", "getmodule", "iscoroutinefunction", "isgeneratorfunction")
+)  # fmt: skip
+
+
+def calls_objects(ref: str) -> bool:
+    """Say whether a function may call objects that it is given, and that are no functions."""
+    return ref.partition(".")[0] not in _INSPECTING or ref in _CALLING
 
 
 def body_of(engine: Engine, callee: Value) -> tuple[Function, Value | None] | None:

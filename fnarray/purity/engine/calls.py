@@ -23,7 +23,7 @@ from ..known import (
 from ..literals import says_no, seeded, text_of
 from ..rules import RULES
 from ..scopes import Frame
-from ..transforms import ARRAY_PACKAGES, Transform, is_host_call, transform_of
+from ..transforms import Transform, is_host_call, transform_of
 from ..values import (
     ABSENT,
     CONTAINERS,
@@ -36,8 +36,17 @@ from ..values import (
     numbered,
 )
 from . import protocols
-from .callbacks import body_of, call_back, callbacks, excuse, is_called, look_into
-from .entry import LITERAL, bind_arguments, construct, enter, trace
+from .callbacks import (
+    LOOKING,
+    body_of,
+    call_back,
+    callbacks,
+    calls_objects,
+    excuse,
+    is_called,
+    look_into,
+)
+from .entry import LITERAL, OPTIONAL, bind_arguments, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
 from .ownership import fill, is_known, keep, mutate, use, use_all, use_whole
@@ -62,17 +71,8 @@ _PAIRING = frozenset(
     f"itertools.{k}" for k in ("product", "zip_longest", "combinations", "permutations", "pairwise",
                                "batched", "combinations_with_replacement")
 )  # fmt: skip
-#: Packages that call no object they are given, besides what is known of them: to array packages it
-#: is a tree. "" is what has no name.
-_INSPECTING = frozenset({"", *ARRAY_PACKAGES, "builtins", "copy", "dataclasses", "inspect", "math",
-                         "numpy", "operator", "typing"})  # fmt: skip
 #: Containers made of pairs of keys and what they hold.
 _OF_PAIRS = frozenset({"builtins.dict", "collections.OrderedDict", "collections.defaultdict"})
-#: Functions that look at the function they are given, and do not call it.
-_LOOKING = frozenset(
-    f"inspect.{k}" for k in ("signature", "getfullargspec", "isfunction", "ismethod", "getsource",
-                             "getdoc", "getmodule", "iscoroutinefunction", "isgeneratorfunction")
-)  # fmt: skip
 #: Functions that add, compare or test what they draw.
 _COMPARING = frozenset(
     {f"builtins.{k}" for k in ("sum", "min", "max", "sorted", "any", "all", "set", "frozenset")}
@@ -153,8 +153,9 @@ def call(
     path = frame.path if callee.kind == "property" else _further(frame.path, name)
     result = enter(engine, function, bound, level, path)
     if callee.keeps:
-        # A tracer of JAX's has no hash: no cache takes one as an argument.
+        # A tracer has no hash: no cache takes one as an argument, and fnarray says so.
         given = [] if engine.resolver.presumes else [*(args or []), *keywords.values()]
+        given = [value for value in given if value.holder != OPTIONAL]
         keep(engine, callee, [result, *given], frame, node)
     if callee.kind == "function" and _is_context_manager(function):
         return Value("context", level, fields={None: take_element(engine, result, frame)})
@@ -299,6 +300,7 @@ def call_known(
     at = MUTATING_FUNCTIONS.get(ref, len(args))
     if at < len(args):
         mutate(engine, args[at], frame, node, ref.rpartition(".")[2])
+        protocols.ask_parts(engine, args[at], protocols.asking(ref), frame, node)
         use_all(engine, args[at + 1 :], frame, node)
         for value in args[at + 1 :]:  # ``heappush``
             put(engine, args[at], None, value)
@@ -346,7 +348,7 @@ def is_dull(ref: str) -> bool:
     if dull is None:
         known = (
             MUTATING_FUNCTIONS, MUTATING_FUNCTIONS_ATTR, FILTERS, OUT_AT, SEEDED, HANDLERS,
-            INDIFFERENT, WRAPPING, DRAWING, RESULTS, protocols.GIVING, protocols.WRITING, _LOOKING,
+            INDIFFERENT, WRAPPING, DRAWING, RESULTS, protocols.GIVING, protocols.WRITING, LOOKING,
         )  # fmt: skip
         dull = _dull[ref] = (
             transform_of(ref) is None and not is_host_call(ref)
@@ -388,11 +390,10 @@ def call_builtin(
         return None
     for value in (*args, *keywords.values()):
         use_whole(engine, value, frame, node)
-    objects = ref.partition(".")[0] not in _INSPECTING
-    callbacks(engine, [*args, *keywords.values()], frame, node, objects=objects)
+    callbacks(engine, [*args, *keywords.values()], frame, node, objects=calls_objects(ref))
     if ref.startswith("numpy."):
         fill(engine, keywords, frame, node)
-    held: Fields | None = {} if kind not in ("scalar", "frozen") else None
+    held: Fields | None = None if kind in ("scalar", "frozen") else {}
     if ref in SHALLOW and args and held is not None:
         parts = [take_element(engine, one, frame) for one in args]
         if ref == "collections.defaultdict" and body_of(engine, args[0]) is not None:
@@ -546,11 +547,11 @@ def call_unknown(
         for value in everything:
             if value.level == OUTSIDE and value.kind in ("iterator", "generator"):
                 draw(engine, value, frame, node)
-    if callee.ref in _LOOKING:
+    if callee.ref in LOOKING:
         look_into(engine, everything, frame, node)
         engine.forget(*written(node))
     else:
-        callbacks(engine, everything, frame, node, objects=package not in _INSPECTING)
+        callbacks(engine, everything, frame, node, objects=calls_objects(callee.ref))
     if callee.kind == "class" and callee.level == OUTSIDE and callee.obj is not ABSENT:
         members = join(engine.resolver.items(callee) or ())  # of an enumeration, by its value
         if members is not None:

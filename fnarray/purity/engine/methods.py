@@ -27,6 +27,8 @@ _LOGGERS = frozenset(
     {"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "fatal"}
 )
 _IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class", "function"})
+#: Methods that put what they are given into a text.
+_WRITING = frozenset({"format", "format_map", "substitute", "safe_substitute"})
 #: Methods of paths, whatever gives the path.
 _FILES = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})
 #: Methods by which a generator goes on, and may come to its end.
@@ -142,7 +144,7 @@ def _of_text(
     """Put values into a text, or a text into bytes."""
     if name in ("encode", "decode"):
         encodes(engine, node, 1)
-    if name in ("format", "format_map") and not base.kind:
+    if name in _WRITING and not base.kind:
         write(engine, given, frame, node)
         for value in given if name == "format_map" else ():
             write(engine, [take_element(engine, value, frame)], frame, node)

@@ -24,6 +24,10 @@ _OF_CLASSES = (
     "Name it in CAPITALS, or annotate it as typing.Final, if it never changes; or pass the value "
     "as an argument."
 )
+_OF_RECEIVERS = (
+    "Trace the function of its class, with the object static (static_argnums=0); or make the class "
+    "a frozen dataclass, or pass the value as an argument."
+)
 #: Of context variables, queues, buffers: they hold values, but cannot be frozen.
 _OF_OTHERS = "Read it outside, and pass what it gives as an argument."
 _OF_STREAMS = (
@@ -101,6 +105,8 @@ def _of_attribute(engine: Engine, one: Value, node: ast.AST, frame: Frame) -> st
             return _OF_CLASSES
         if base.level == OUTSIDE and engine.resolver.is_ready_made(base):
             return _OF_OTHERS
+        if base.holder == "receiver" and base.name == "self":
+            return _OF_RECEIVERS
     return ""
 
 

@@ -43,7 +43,7 @@ _ARRAY = (
 )  # fmt: skip
 #: What functions of the standard library ask of their arguments.
 _ASKED = {
-    **dict.fromkeys(("float", "int", "complex", "round", "abs", "range"), _NUMBER),
+    **dict.fromkeys(("float", "int", "complex", "round", "abs", "range", "chr"), _NUMBER),
     "divmod": ("__divmod__", "__rdivmod__", *_NUMBER), "pow": ("__pow__", "__rpow__", *_NUMBER),
     **dict.fromkeys(("str", "repr", "format", "ascii"), TEXT),
     **dict.fromkeys(("bool", "any", "all"), (*TRUTH, *ITERATED)),
@@ -53,6 +53,43 @@ _ASKED = {
         ("sum", "min", "max", "sorted"), (*ITERATED, "__add__", "__radd__", "__lt__", "__gt__")
     ),
 }  # fmt: skip
+
+
+_ORDERED = ("__eq__", "__lt__", "__gt__", "__le__", "__ge__", "__ne__")
+_ARITHMETIC = tuple(f"__{prefix}{name}__" for name in _BINARY.values() for prefix in ("", "r"))
+#: What a function of a library may ask of an object that it finds in what it is given.
+_ANYTHING = (
+    *_ORDERED, *_ARITHMETIC, *_UNARY.values(), *TRUTH, *TEXT, *ITERATED, *HASH, *_NUMBER, *_ARRAY,
+    "__contains__", "__call__", "__reversed__", "as_integer_ratio",
+)  # fmt: skip
+#: Those of which it is known what they ask of items, by name or by what the name begins with.
+_ASKING = {
+    **dict.fromkeys(("math", "struct", "array"), (*_NUMBER, *_ARITHMETIC)),
+    **dict.fromkeys(("heapq", "bisect", "builtins.min", "builtins.max", "builtins.sorted"),
+                    _ORDERED),
+    **dict.fromkeys(("itertools.groupby", "operator.indexOf", "operator.countOf"), _ORDERED),
+    **dict.fromkeys(("itertools.compress", "itertools.filterfalse", "itertools.takewhile",
+                     "itertools.dropwhile", "builtins.filter"), TRUTH),
+    **dict.fromkeys(("itertools.accumulate", "builtins.sum"), _ARITHMETIC),
+    "itertools.chain.from_iterable": ITERATED, "itertools": (), "operator": (),
+    **dict.fromkeys(("json", "pprint", "reprlib", "string", "textwrap", "builtins.str",
+                     "builtins.repr", "builtins.format", "builtins.ascii"), TEXT),
+    **dict.fromkeys(("collections", "builtins.dict", "builtins.set", "builtins.frozenset",
+                     "builtins.hash", "builtins.dict.fromkeys"), (*HASH, *_ORDERED)),
+    **dict.fromkeys(("builtins", "contextlib", "copy", "dataclasses", "fnarray", "functools",
+                     "inspect", "jax", "logging", "random", "types", "typing", "warnings",
+                     "weakref"), ()),
+}  # fmt: skip
+#: What holds items that it asks for itself, when it is compared, hashed or written.
+_PARTED = frozenset({"list", "tuple", "dict", "set", "deque", "frozen", "iterator", "generator"})
+
+
+def asking(ref: str) -> Sequence[str]:
+    """Return which special methods a function of a library may ask of items, by its name."""
+    name = ref
+    while name and name not in _ASKING:
+        name = name.rpartition(".")[0]
+    return _ASKING.get(name, _ANYTHING) if ref else ()
 
 
 _ASKED_BY = {
@@ -68,6 +105,11 @@ def ask(
     """Run those of some special methods that the class of an object has; return what they give."""
     if names is not TEXT and value.is_plain():
         return None
+    if value.kind in _PARTED or value.others:
+        if names is TEXT or names is HASH:
+            ask_parts(engine, value, names, frame, node)
+        elif names[0] in _ORDERED:
+            ask_parts(engine, value, _ORDERED, frame, node)
     if names is TEXT and value.level != OUTSIDE and value.kind == "ndarray":
         engine.resolver.watch(value, "printing")
     if value.level != OUTSIDE and value.kind not in _ASKABLE and not value.others:
@@ -82,6 +124,39 @@ def ask(
                 given = [*args, *[engine.unknown(frame.level)] * 3][: _wanted(engine, method)]
                 found.append(engine.call(method, given, {}, frame, node))
     return join(found)
+
+
+def ask_parts(
+    engine: Engine, value: Value, names: Sequence[str], frame: Frame, node: ast.AST, deep: int = 3
+) -> None:
+    """Run those special methods that the objects in a container have, however deep they lie."""
+    for one in value.each() if names else ():
+        if one.kind not in _PARTED or one.argument:
+            continue
+        for part in take_element(engine, one, frame).each():
+            if part.obj is one.obj and part.same(one):
+                continue
+            users = part.kind in ("instance", "frozen") and not part.argument
+            if users and (part.level != OUTSIDE or engine.resolver.is_custom(part)):
+                _ask_own(engine, part, names, frame, node)
+            elif part.kind in _PARTED and deep:
+                ask_parts(engine, part, names, frame, node, deep - 1)
+
+
+def _ask_own(
+    engine: Engine, one: Value, names: Sequence[str], frame: Frame, node: ast.AST
+) -> None:  # fmt: skip
+    """Run those of many special methods that a class of the user's has; guard that it has no more.
+
+    To look for each would cost a call half a microsecond for each.
+    """
+    owner = one if one.level == OUTSIDE else one.bound
+    if owner is not None and owner.level == OUTSIDE:
+        engine.resolver.watch(owner, "names")
+        known = {*engine.resolver.names(owner)}
+        names = [name for name in names if name in known]
+    if names:
+        ask(engine, one, names, frame, node)
 
 
 def _has_methods(engine: Engine, one: Value, names: Sequence[str]) -> bool:
@@ -136,8 +211,10 @@ def binary(
         compute(engine, (left, right))
     elif right.kind == "tuple" and right.level != OUTSIDE:  # ``"%s %s" % (a, b)``
         write(engine, list((right.fields or {}).values()), frame, node)
+        ask_parts(engine, right, _NUMBER, frame, node)
     elif spells_text(getattr(node, "left", None)):  # ``"%s" % a``
         write(engine, [right], frame, node)
+        ask(engine, right, _NUMBER, frame, node)
     short = _BINARY[type(op).__name__]
     first = (f"__i{short}__", f"__{short}__") if in_place else (f"__{short}__",)
     parts = [
@@ -235,6 +312,12 @@ def asked_by(
     """Run what a function of a library calls of its arguments; return what it then gives."""
     if ref in WRITING and args:
         engine.resolver.watch(args[0], "printing")
+    wanted = asking(ref)
+    for value in args if wanted else ():
+        ask_parts(engine, value, wanted, frame, node)
+        for one in value.each():
+            if one.level == OUTSIDE and engine.resolver.is_custom(one):
+                _ask_own(engine, one, wanted, frame, node)
     package, _, name = ref.rpartition(".")
     if package == "builtins":
         names: tuple[str, ...] = _ASKED.get(name, ITERATED)

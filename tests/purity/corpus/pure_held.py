@@ -1,15 +1,28 @@
 """What is left as it was found: locks that a block takes and gives back; views that are read."""
 
+import copy
+import dataclasses
+import functools
+import json
 import threading
+import typing
 
 import numpy as np
 
 from fnarray import jit
 
 GRID = np.ones((3, 3))
+SETTINGS = {"rate": 2.0, "sizes": [1.0]}
 lock = threading.Lock()
 again = threading.RLock()
 slots = threading.Semaphore(2)
+
+
+@dataclasses.dataclass
+class Options:
+    """Which may change, where a copy does not."""
+
+    rate: float = 2.0
 
 
 class Meta(type):
@@ -84,3 +97,41 @@ def t_copyto_own(x):
 @jit
 def t_class_made(x):
     return x * Made().SCALE * len(Made)
+
+
+@functools.lru_cache
+def nodes(n):
+    """What is computed on the host, once for each size."""
+    return np.polynomial.hermite.hermgauss(n)
+
+
+@jit
+def t_cache_of_a_default(x, n=4):
+    points, weights = nodes(n)
+    return (weights * (x + points)).sum()
+
+
+def make_copied():
+    own = copy.deepcopy(SETTINGS)
+    return lambda x: x * own["rate"] * own["sizes"][0]
+
+
+def make_copied_and_written():
+    own = SETTINGS.copy()
+    own["rate"] = 3.0
+    return lambda x: x * own["rate"]
+
+
+def make_of_fields():
+    own = dataclasses.asdict(Options())
+    return lambda x: x * own["rate"]
+
+
+def make_of_text():
+    own = json.loads('{"rate": 2.0}')
+    return lambda x: x * own["rate"]
+
+
+def make_of_hints():
+    hints = typing.get_type_hints(Options)
+    return lambda x: x * len(hints)
