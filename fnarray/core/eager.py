@@ -335,6 +335,12 @@ def _as_program(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str
     return outs[0] if kind is None else kind(outs)
 
 
+def _called(f: Callable[..., Any], args: Any, settings: Any, *tracers: Any) -> Any:
+    """Call a function with what stands for each of its arrays."""
+    leaves = iter(tracers)
+    return f(*with_leaves(args, leaves), **with_leaves(settings, leaves))
+
+
 @overload
 def replayed(f: F) -> F: ...
 
@@ -406,10 +412,7 @@ def replayed(
                     return out
                 return args[0] if replay is _itself else own(f(*args, **settings), args, settings)
 
-            def call(*tracers: Any) -> Any:
-                leaves = iter(tracers)
-                return f(*with_leaves(args, leaves), **with_leaves(settings, leaves))
-
+            call = partial(_called, f, args, settings)
             avals = [x.aval for x in leaves_of([args, settings])]
             new = replay is None and instead is None and not same
             at_once = _at_once(f.__name__, call, avals, program) if new else None
