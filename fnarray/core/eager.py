@@ -35,7 +35,7 @@ from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
 from .graph import ClosedGraph
 from .hooks import compiled_call
-from .large import is_exact, is_large, later, runs_as_program
+from .large import compiles, is_exact, is_large, later, runs_as_program
 from .memo import recall, remember
 from .quiet import free_contexts, quiet_context, quietly
 from .record import Record
@@ -180,12 +180,14 @@ def _record(
     return _replay_of(graph, kind, exact)
 
 
-def _at_once(name: str, call: Callable[..., Any], avals: Sequence[ShapedArray]) -> Replay | None:
-    """Return what runs a first call on many elements; None where it is called itself.
+def _at_once(
+    name: str, call: Callable[..., Any], avals: Sequence[ShapedArray], program: bool = False
+) -> Replay | None:
+    """Return what runs a first call on many elements, or of a program; None where it is called.
 
     That is where bits depend on who computes: all calls give the same.
     """
-    if not is_large(avals) or not _is_replayed():
+    if not (is_large(avals) or program) or not (_is_replayed() and compiles()):
         return None
     made: list[Any] = []
 
@@ -199,9 +201,9 @@ def _at_once(name: str, call: Callable[..., Any], avals: Sequence[ShapedArray]) 
             graph = trace_graph(flat, avals, name.lstrip("_"))
     except Exception:  # the call, which follows, raises its own, or returns what is no array
         return None
-    if not runs_as_program(graph) or is_exact(graph):
-        return None
-    return _program(graph, made[0])
+    if program or (runs_as_program(graph) and not is_exact(graph)):
+        return _program(graph, made[0])
+    return None
 
 
 def _never(*data: Any) -> None:
@@ -333,6 +335,12 @@ def _as_program(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str
     return outs[0] if kind is None else kind(outs)
 
 
+def _called(f: Callable[..., Any], args: Any, settings: Any, *tracers: Any) -> Any:
+    """Call a function with what stands for each of its arrays."""
+    leaves = iter(tracers)
+    return f(*with_leaves(args, leaves), **with_leaves(settings, leaves))
+
+
 @overload
 def replayed(f: F) -> F: ...
 
@@ -343,6 +351,7 @@ def replayed(
     instead: Callable[..., Callable[..., Any] | None] | None = None,
     same: bool = False,
     exact: bool = False,
+    program: bool = False,
 ) -> Callable[[F], F]: ...
 
 
@@ -352,6 +361,7 @@ def replayed(
     instead: Callable[..., Callable[..., Any] | None] | None = None,
     same: bool = False,
     exact: bool = False,
+    program: bool = False,
 ) -> Callable[..., Any]:
     """Declare a function of arrays and settings, both anywhere among its arguments.
 
@@ -369,9 +379,13 @@ def replayed(
     exact : bool
         Whether, in single precision, it computes the same bits when it is compiled, so that its
         record may be.
+    program : bool
+        Whether it runs compiled from its first call on: one with loops, or of a hundred operations,
+        which NumPy takes hundreds of times as long to call one by one as to compute.
     """
     if f is None:
-        return partial(cast("Any", replayed), instead=instead, same=same, exact=exact)
+        declare = cast("Any", replayed)
+        return partial(declare, instead=instead, same=same, exact=exact, program=program)
     own = (lambda out, *_: out) if same else apart
 
     @wraps(f)
@@ -398,13 +412,10 @@ def replayed(
                     return out
                 return args[0] if replay is _itself else own(f(*args, **settings), args, settings)
 
-            def call(*tracers: Any) -> Any:
-                leaves = iter(tracers)
-                return f(*with_leaves(args, leaves), **with_leaves(settings, leaves))
-
+            call = partial(_called, f, args, settings)
             avals = [x.aval for x in leaves_of([args, settings])]
             new = replay is None and instead is None and not same
-            at_once = _at_once(f.__name__, call, avals) if new else None
+            at_once = _at_once(f.__name__, call, avals, program) if new else None
             if at_once:
                 remember(key, at_once)
                 return at_once(*data)

@@ -27,7 +27,16 @@ from .quiet import quietly
 from .record import Record, evaluation
 from .surgery import one_equation
 
-__all__ = ["LARGE", "evaluator", "is_exact", "is_large", "later", "plainly", "runs_as_program"]
+__all__ = [
+    "LARGE",
+    "compiles",
+    "evaluator",
+    "is_exact",
+    "is_large",
+    "later",
+    "plainly",
+    "runs_as_program",
+]
 
 #: Elements from which on a call runs as a program.
 LARGE = 1 << 16
@@ -72,13 +81,18 @@ def _is_exact(eqn: Eqn) -> bool:
     )
 
 
+def compiles() -> bool:
+    """Whether anything that is called eagerly is run compiled."""
+    return not (config.disable_jit or _INTERPRETED)
+
+
 def runs_as_program(graph: ClosedGraph) -> bool:
     """Whether a graph on many elements is run compiled.
 
     One function alone that NumPy vectorizes is not, and neither is what runs the user's
     Python, in the caller's context.
     """
-    if config.disable_jit or _INTERPRETED:
+    if not compiles():
         return False
     eqns = graph.jaxpr.eqns
     if not all(map(_is_compiled, eqns)):

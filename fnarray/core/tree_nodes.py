@@ -89,6 +89,10 @@ class Whole:
     __slots__ = ()
 
 
+#: Machine code: of 16 nodes a function of Python's took 5 us to ask, and the tree 3.
+is_whole: Final = Whole.__instancecheck__
+
+
 # ---- one level -----------------------------------------------------------------------------------
 
 
@@ -178,6 +182,13 @@ def _ordered(spec: optree.PyTreeSpec) -> tuple[bool, optree.PyTreeSpec | None]:
     if not kinds & _DICTS:
         return True, None
     return (True, made) if optree.PyTreeKind.CUSTOM not in kinds else (False, None)
+
+
+def has_classes(spec: optree.PyTreeSpec) -> bool:
+    """Whether a node is of a registered class."""
+    kinds: set[Any] = set()
+    spec.transform(lambda node: kinds.add(node.kind) or node)
+    return optree.PyTreeKind.CUSTOM in kinds
 
 
 _DICTS: Final = {optree.PyTreeKind.DICT, optree.PyTreeKind.DEFAULTDICT}

@@ -11,6 +11,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import int32
 from ..core.forms import HOST, KernelRef, Library
+from ..core.record import known_of
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
 from .contract import exact_matmul as matmul
@@ -21,6 +22,7 @@ from .kit.checks import FLOAT, check_kind, check_same_dtypes
 from .kit.declare import inlined, kernel_call
 from .kit.matrix import (
     MANY,
+    SMALL,
     check_matrix,
     check_square,
     count,
@@ -68,6 +70,14 @@ def _cholesky_eval(x: np.ndarray) -> np.ndarray:
         except np.linalg.LinAlgError:
             pass  # one of them has no factor: which is found out below
     return per_matrix(_potrf, (x,), (2,), [(x.shape[-2:], x.dtype)])[0]
+
+
+def _known_cholesky(x: ShapedArray) -> Any:
+    small = x.ndim == 2 and 0 < x.size <= SMALL * SMALL
+    return (lambda a: _potrf(a)[0]) if small else None
+
+
+known_of[_cholesky_eval] = _known_cholesky
 
 
 def _potrf(x: np.ndarray) -> tuple[np.ndarray]:

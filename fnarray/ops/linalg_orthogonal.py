@@ -15,6 +15,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import int32, is_complex, to_real
 from ..core.forms import HOST, Library
 from ..core.primitive import Missing, Primitive
+from ..core.record import known_of
 from ..core.tangents import zero_of
 from ..core.trace import bind
 from ..errors import MissingRuleError
@@ -37,6 +38,7 @@ from .kit.checks import check_same_dtypes
 from .kit.declare import kernel_call
 from .kit.matrix import (
     adjoint,
+    alone,
     by_lapack,
     check_matrix,
     count,
@@ -100,30 +102,41 @@ def _is_upper(m: int, n: int) -> np.ndarray:
     return np.tri(n, m, dtype=bool).T
 
 
-def _qr_eval(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> Any:
-    m, n = x.shape[-2:]
-    k = m if full_matrices else min(m, n)
-    outs = [((m, k), x.dtype), ((k, n), x.dtype)] + [((n,), np.int32)] * pivoting
+def _qr_eval(x: np.ndarray, **params: Any) -> Any:
+    one, outs = _qr_of(x.shape, x.dtype, **params)
     if not x.size:
         return _empty_qr(x.shape[:-2], outs)
-    name = "ungqr" if is_complex(x.dtype) else "orgqr"
-    (lwork,) = workspace("geqrf", x.dtype, m, n)
+    return per_matrix(one, (x,), (2,), outs)
+
+
+def _qr_of(
+    shape: tuple[int, ...], dtype: np.dtype, *, pivoting: bool, full_matrices: bool, use_magma: Any
+) -> tuple[Any, Any]:
+    m, n = shape[-2:]
+    k = m if full_matrices else min(m, n)
+    outs = [((m, k), dtype), ((k, n), dtype)] + [((n,), np.dtype(np.int32))] * pivoting
+    (lwork,) = workspace("geqrf", dtype, m, n) if m and n else (0,)
+    factor = lapack("geqp3" if pivoting else "geqrf", dtype)
+    columns_of = lapack("ungqr" if is_complex(dtype) else "orgqr", dtype)
 
     def one(a: np.ndarray) -> tuple[Any, ...]:
         order = None
         if pivoting:
-            packed, order, taus, _, _ = lapack("geqp3", a.dtype)(a)
+            packed, order, taus, _, _ = factor(a)
         else:
-            packed, taus, _, _ = lapack("geqrf", a.dtype)(a, lwork=lwork)
+            packed, taus, _, _ = factor(a, lwork=lwork)
         columns = packed
         if k > n:
-            columns = np.zeros((m, k), a.dtype, order="F")
+            columns = np.zeros((m, k), dtype, order="F")
             columns[:, :n] = packed
-        q = lapack(name, a.dtype)(columns[:, :k], taus, lwork=max(lwork, k))[0]
+        q = columns_of(columns[:, :k], taus, lwork=max(lwork, k))[0]
         upper = np.where(_is_upper(k, n), packed[:k], packed.dtype.type(0))
         return (q, upper, *((cast("Any", order) - 1,) if pivoting else ()))
 
-    return per_matrix(one, (x,), (2,), outs)
+    return one, outs
+
+
+known_of[_qr_eval] = alone(_qr_of)
 
 
 def _empty_qr(batch: tuple[int, ...], outs: Any) -> tuple[np.ndarray, ...]:
@@ -401,31 +414,42 @@ def subset_size(name: str, subset: tuple[int, int], k: int) -> int:
     return stop - start
 
 
-def _svd_eval(
-    x: np.ndarray, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, algorithm: Any
-) -> tuple[np.ndarray, ...]:
-    m, n = x.shape[-2:]
-    k, real = min(m, n), to_real(x.dtype)
-    low, high = subset_by_index or (0, k)
-    rows, columns = (m, n) if full_matrices else (k, k)
-    outs = [((k,), real), ((m, rows), x.dtype), ((columns, n), x.dtype)]
+def _svd_eval(x: np.ndarray, **params: Any) -> tuple[np.ndarray, ...]:
+    one, outs = _svd_of(x.shape, x.dtype, **params)
     if not x.size:
-        return tuple(_empty_svd(x.shape[:-2], outs)[: 3 if compute_uv else 1])
+        return tuple(_empty_svd(x.shape[:-2], outs))
+    return per_matrix(one, (x,), (2,), outs, finite=True)
+
+
+def _svd_of(
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: Any,
+    algorithm: Any,
+) -> tuple[Any, Any]:
+    m, n = shape[-2:]
+    low, high = subset_by_index or (0, min(m, n))
+    rows, columns = (m, n) if full_matrices and not subset_by_index else (high - low,) * 2
+    outs = [((high - low,), to_real(dtype)), ((m, rows), dtype), ((columns, n), dtype)]
     flags = {"compute_uv": compute_uv, "full_matrices": full_matrices}
-    routine = lapack("gesdd", x.dtype)
-    (lwork,) = workspace("gesdd", x.dtype, m, n, **flags)
+    (lwork,) = workspace("gesdd", dtype, m, n, **flags) if m and n else (0,)
+    routine = lapack("gesdd", dtype)
 
     def one(a: np.ndarray) -> tuple[np.ndarray, ...]:
         u, s, vh, info = routine(a, lwork=lwork, **flags)
         if info:
             raise np.linalg.LinAlgError
+        if subset_by_index:
+            s, u, vh = s[low:high], u[:, low:high], vh[low:high]
         return (s, u, vh) if compute_uv else (s,)
 
-    s, *vectors = per_matrix(one, (x,), (2,), outs if compute_uv else outs[:1], finite=True)
-    if not (compute_uv and subset_by_index):
-        return s[..., low:high], *vectors
-    u, vh = vectors
-    return s[..., low:high], u[..., low:high], vh[..., low:high, :]
+    return one, outs if compute_uv else outs[:1]
+
+
+known_of[_svd_eval] = alone(_svd_of, finite=True)
 
 
 def _empty_svd(batch: tuple[int, ...], outs: Any) -> list[np.ndarray]:

@@ -15,6 +15,7 @@ from ..core.dtypes import is_complex, to_complex, to_real
 from ..core.forms import HOST, Library
 from ..core.libraries import library
 from ..core.primitive import Missing
+from ..core.record import known_of
 from ..core.trace import bind
 from ..errors import MissingRuleError
 from .contract import exact_matmul as matmul
@@ -37,6 +38,7 @@ from .kit.calls import (
 from .kit.canonical import as_array
 from .kit.matrix import (
     adjoint,
+    alone,
     by_lapack,
     check_square,
     cut,
@@ -91,27 +93,39 @@ def _eigh_aval(
     return x.update(shape=(*batch, n, k)), values
 
 
-def _eigh_eval(
-    x: np.ndarray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    n, real = x.shape[-1], to_real(x.dtype)
-    low, high = subset_by_index or (0, n)
+def _eigh_eval(x: np.ndarray, **params: Any) -> tuple[np.ndarray, ...]:
     if not x.size:
-        return x, np.zeros(x.shape[:-1], real)
+        return x, np.zeros(x.shape[:-1], to_real(x.dtype))
+    one, outs = _eigh_of(x.shape, x.dtype, **params)
+    return per_matrix(one, (x,), (2,), outs, finite=True)
+
+
+def _eigh_of(
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    *,
+    lower: bool,
+    sort_eigenvalues: bool,
+    subset_by_index: Any,
+    algorithm: Any,
+) -> tuple[Any, Any]:
+    n = shape[-1]
+    low, high = subset_by_index or (0, n)
     # SciPy's LAPACK is JAX's too: signs of vectors agree, where those of NumPy's differ. And a
     # call costs 2 us against the 12 us of `numpy.linalg`.
-    routine = lapack("heevd" if is_complex(x.dtype) else "syevd", x.dtype)
-    lengths = dict(zip(("lwork", "liwork", "lrwork"), _work(x.dtype, n, lower), strict=False))
+    routine = lapack("heevd" if is_complex(dtype) else "syevd", dtype)
+    lengths = dict(zip(("lwork", "liwork", "lrwork"), _work(dtype, n, lower), strict=False))
 
     def one(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         w, v, info = routine(a, lower=lower, **lengths)
         if info:
             raise np.linalg.LinAlgError
-        return v, w
+        return v[:, low:high], w[low:high]
 
-    outs = [((n, n), x.dtype), ((n,), real)]
-    v, w = per_matrix(one, (x,), (2,), outs, finite=True)
-    return v[..., low:high], w[..., low:high]
+    return one, [((n, high - low), dtype), ((high - low,), to_real(dtype))]
+
+
+known_of[_eigh_eval] = alone(_eigh_of, finite=True)
 
 
 def _work(dtype: np.dtype, n: int, lower: bool) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import float32, iinfo, int32, to_inexact
 from ..ops.kit.calls import broadcast
 from ._args import Shape, dtype_of, shape_of
-from ._samplers import sampler
+from ._samplers import program_sampler, sampler
 from ._uniform import subkeys, uniform
 
 __all__ = ["binomial", "multinomial", "poisson"]
@@ -20,7 +20,7 @@ __all__ = ["binomial", "multinomial", "poisson"]
 # --- Poisson ------------------------------------------------------------------------------------
 
 
-@sampler
+@program_sampler
 def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the Poisson distribution.
 
@@ -113,7 +113,7 @@ def _until_all(key: Any, like: Array, propose: Any, turns: int) -> Array:
 # --- binomial -----------------------------------------------------------------------------------
 
 
-@sampler
+@program_sampler
 def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw the number of successes in ``n`` trials.
 

@@ -26,7 +26,7 @@ from ..ops.random_bits import check_keys
 from ..ops.shape import reshape
 from ._args import Shape, arguments, dtype_of, shape_of
 from ._generators import GENERATORS, drawing_by, random_split
-from ._samplers import sampler
+from ._samplers import program_sampler, sampler
 from ._transformed import exponential
 from ._uniform import normal, rademacher, subkeys, uniform
 
@@ -178,7 +178,7 @@ def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) ->
     return _gammas("loggamma", key, a, shape, dtype, True)
 
 
-@sampler
+@program_sampler
 def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the beta distribution of shape parameters ``a`` and ``b``; see `gamma`."""
     dtype, shape, a, b = arguments("beta", dtype, shape, a, b)
@@ -188,7 +188,7 @@ def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = None
     return first / (first + second)
 
 
-@sampler
+@program_sampler
 def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw probability vectors from the Dirichlet distribution.
 
@@ -217,7 +217,7 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = Non
     return weights / jnp.sum(weights, axis=-1, keepdims=True)
 
 
-@sampler
+@program_sampler
 def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the chi-square distribution of ``df`` degrees of freedom; see `gamma`."""
     dtype, shape, df = arguments("chisquare", dtype, shape, df)
@@ -225,7 +225,7 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) 
     return lax.mul(lax.exp(loggamma(key, half, shape, dtype)), dtype.type(2))
 
 
-@sampler
+@program_sampler
 def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the F distribution of two degrees of freedom; see `gamma`."""
     dtype, shape, dfnum, dfden = arguments("f", dtype, shape, dfnum, dfden)
@@ -235,7 +235,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
     )
 
 
-@sampler
+@program_sampler
 def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from Student's t distribution of ``df`` degrees of freedom; see `gamma`."""
     dtype, shape, df = arguments("t", dtype, shape, df)
@@ -244,7 +244,7 @@ def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Array
     return normal(normal_key, shape, dtype) * lax.sqrt(half / gamma(gamma_key, half, shape, dtype))
 
 
-@sampler
+@program_sampler
 def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the density proportional to ``exp(-|x| ** p)``.
 
@@ -268,7 +268,7 @@ def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -
     return rademacher(sign_key, shape, dtype) * size ** (1 / p)
 
 
-@sampler
+@program_sampler
 def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw points uniformly from the unit ball of the p-norm.
 

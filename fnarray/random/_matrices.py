@@ -11,7 +11,7 @@ from ..lax import linalg as lal
 from ..ops.kit.canonical import canonical_shape
 from ..ops.kit.matrix import diagonal, scale_columns, swap
 from ._args import check_shape, dtype_of, param
-from ._samplers import sampler
+from ._samplers import program_sampler, sampler
 from ._uniform import normal
 
 __all__ = ["multivariate_normal", "orthogonal"]
@@ -81,7 +81,7 @@ def multivariate_normal(
     return mean + jnp.einsum("...ij,...j->...i", factor, z)
 
 
-@sampler
+@program_sampler
 def orthogonal(
     key: Any,
     n: int,

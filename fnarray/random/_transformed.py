@@ -16,7 +16,7 @@ from ..ops.kit.canonical import canonical_shape
 from ..ops.random_floats import sample_erf_inv, sample_log, sample_log1p
 from ._args import Shape, arguments, dtype_of, shape_of
 from ._generators import random_bits
-from ._samplers import exact_sampler, sampler
+from ._samplers import exact_sampler, program_sampler
 from ._uniform import both, normal, rademacher, subkeys, uniform_floats
 
 __all__ = [
@@ -66,7 +66,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     return lax.neg(sample_log1p(lax.neg(_uniforms("exponential", key, shape, dtype))))
 
 
-@sampler
+@program_sampler
 def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the standard Cauchy distribution; parameters as for `exponential`."""
     u = _uniforms("cauchy", key, shape, dtype, lambda limits: limits.eps)
@@ -153,7 +153,7 @@ def _fraction(high: Array, low: Array) -> Array:
 _u = np.uint32
 
 
-@sampler
+@program_sampler
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = None
 ) -> Array:
@@ -185,7 +185,7 @@ def truncated_normal(
     return jnp.clip(out, low, high)
 
 
-@sampler
+@program_sampler
 def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw exponentials of normal numbers of mean 0.
 
@@ -208,7 +208,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any
     return lax.exp(lax.mul(normal(key, shape, dtype), sigma))
 
 
-@sampler
+@program_sampler
 def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the Pareto distribution of scale 1.
 
@@ -240,7 +240,7 @@ def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None
     return lax.mul(scale, lax.sqrt(lax.mul(sample_log(u), dtype.type(-2))))
 
 
-@sampler
+@program_sampler
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Shape = (), dtype: Any = None
 ) -> Array:
@@ -300,7 +300,7 @@ def triangular(
     return lax.select(u < (mode - left) / (right - left), rising, falling)
 
 
-@sampler
+@program_sampler
 def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw the number of trials up to the first success.
 
@@ -328,7 +328,7 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -
     return lax.convert_element_type(failures + 1, dtype)
 
 
-@sampler
+@program_sampler
 def maxwell(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw lengths of standard normal vectors in space; parameters as for `exponential`."""
     dtype = dtype_of("maxwell", dtype)
@@ -336,7 +336,7 @@ def maxwell(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     return jnp.sqrt(jnp.sum(vectors * vectors, axis=-1))
 
 
-@sampler
+@program_sampler
 def double_sided_maxwell(
     key: Any, loc: Any, scale: Any, shape: Shape = (), dtype: Any = None
 ) -> Array:

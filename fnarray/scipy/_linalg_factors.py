@@ -12,6 +12,7 @@ import numpy as np
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import is_complex, to_complex
+from ..core.eager import replayed
 from ..lax import linalg as lal
 from ..ops.contract import exact_matmul as matmul
 from ..ops.kit.calls import conj
@@ -24,6 +25,7 @@ __all__: list[str] = []
 # ---- orthogonal factors --------------------------------------------------------------------------
 
 
+@replayed
 def qr(
     a: Any,
     overwrite_a: bool = False,
@@ -54,6 +56,7 @@ def qr(
     return tuple(rest) if mode == "r" else (q, *rest)
 
 
+@replayed
 def qr_multiply(
     a: Any,
     c: Any,
@@ -90,6 +93,7 @@ def qr_multiply(
     return (jnp.matmul(q, c) if mode == "left" else jnp.matmul(c, q), *rest)
 
 
+@replayed
 def svd(
     a: Any,
     full_matrices: bool = True,
@@ -104,6 +108,7 @@ def svd(
     return tuple(out) if compute_uv else out
 
 
+@replayed(program=True)
 def polar(
     a: Any,
     side: str = "right",
@@ -147,6 +152,7 @@ def polar(
 # ---- eigenvalues ---------------------------------------------------------------------------------
 
 
+@replayed
 def eigh(
     a: Any,
     b: Any = None,
@@ -218,6 +224,7 @@ def _mirrored(a: Array, lower: bool) -> Array:
     return half + middle + adjoint(half)
 
 
+@replayed
 def eigh_tridiagonal(
     d: Any,
     e: Any,
@@ -267,6 +274,7 @@ def eigh_tridiagonal(
     return w if eigvals_only else (w, v)
 
 
+@replayed
 def schur(a: Any, output: str = "real") -> list[Array]:
     """Return the Schur form and vectors: ``z @ t @ z^H = a``.
 
@@ -334,6 +342,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     return T, Z
 
 
+@replayed
 def hessenberg(
     a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:

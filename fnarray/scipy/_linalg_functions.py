@@ -11,6 +11,7 @@ import numpy as np
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import finfo
+from ..core.eager import replayed
 from ..ops import linalg_functions as functions
 from ..ops.contract import exact_matmul as matmul
 from ..ops.kit.matrix import adjoint, diagonal, differences, inverse_off_diagonal, triu
@@ -20,6 +21,7 @@ from ._linalg_systems import _choice, _square, arrays_or_lists
 __all__: list[str] = []
 
 
+@replayed
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Return the exponentials of square matrices.
 
@@ -44,6 +46,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     return functions.expm(A, index(max_squarings))
 
 
+@replayed
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
     """Return the derivative of the exponential at ``A`` in the direction ``E``.
 
@@ -71,6 +74,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return (expm(A), change) if compute_expm else change
 
 
+@replayed
 def sqrtm(A: Any, blocksize: int = 1) -> Array:
     """Return the principal square roots of square matrices, complex.
 
@@ -131,6 +135,7 @@ def funm(A: Any, func: Callable[[Array], Array], disp: bool = True) -> Any:
     return out, jnp.where(jnp.all(jnp.isfinite(out)), error, np.inf)
 
 
+@replayed
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
     """Solve ``A @ X + X @ B = C``.
 

@@ -11,6 +11,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_inexact, to_complex
+from ..core.eager import replayed
 from ..numpy._promote import as_operand, promote_dtypes, promote_dtypes_inexact
 from ._linalg_systems import _choice
 
@@ -33,6 +34,7 @@ def _joined(*parts: Array) -> Array:
     return jnp.concatenate([jnp.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], -1)
 
 
+@replayed
 def toeplitz(c: Any, r: Any = None) -> Array:
     """Return the matrix constant along its diagonals.
 
@@ -50,6 +52,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     return _picked(values, np.arange(m)[:, None] - np.arange(n) + max(n - 1, 0))
 
 
+@replayed
 def hankel(c: Any, r: Any = None) -> Array:
     """Return the matrix constant along its antidiagonals.
 
@@ -66,6 +69,7 @@ def hankel(c: Any, r: Any = None) -> Array:
     return _picked(_joined(c, r[..., 1:]), np.arange(m)[:, None] + np.arange(n))
 
 
+@replayed
 def circulant(c: Any) -> Array:
     """Return the matrix whose columns are ``c``, each turned one place further."""
     (c,) = _vectors("circulant", c)
@@ -73,6 +77,7 @@ def circulant(c: Any) -> Array:
     return _picked(c, (np.arange(n)[:, None] - np.arange(n)) % max(n, 1))
 
 
+@replayed
 def companion(a: Any) -> Array:
     """Return the matrix whose characteristic polynomial has coefficients ``a``.
 
@@ -95,6 +100,7 @@ def companion(a: Any) -> Array:
     return jnp.concatenate([top[..., None, :], rest], -2)
 
 
+@replayed
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     """Return the matrix whose product with ``v`` is ``numpy.convolve(a, v, mode)``.
 
@@ -129,12 +135,14 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     return jnp.where(inside, _picked(a, np.clip(places, 0, k - 1)), jnp.zeros((), a.dtype))
 
 
+@replayed
 def fiedler(a: Any) -> Array:
     """Return the matrix of the distances between the elements of ``a``."""
     (a,) = _vectors("fiedler", a)
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
+@replayed
 def fiedler_companion(a: Any) -> Array:
     """Return the pentadiagonal matrix whose characteristic polynomial has coefficients ``a``.
 
@@ -162,6 +170,7 @@ def fiedler_companion(a: Any) -> Array:
     )
 
 
+@replayed
 def leslie(f: Any, s: Any) -> Array:
     """Return the matrix of a population's step: fecundities, and survivals below the diagonal.
 
@@ -190,6 +199,7 @@ def leslie(f: Any, s: Any) -> Array:
     return jnp.concatenate([top, jnp.broadcast_to(below, (*batch, n - 1, n))], -2)
 
 
+@replayed
 def block_diag(*arrs: Any) -> Array:
     """Return a matrix with the given ones along its diagonal, and zeros elsewhere.
 
@@ -231,6 +241,7 @@ def _float(x: Any) -> Array:
     return jnp.asarray(np.asarray(x, canonicalize_dtype(float)))
 
 
+@replayed
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     """Return the matrix of the discrete Fourier transform.
 
@@ -256,6 +267,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     return jnp.asarray(matrix.astype(to_complex(dtype) if is_inexact(dtype) else dtype))
 
 
+@replayed
 def hadamard(n: int, dtype: Any = int) -> Array:
     """Return Sylvester's matrix of orthogonal rows of 1 and -1.
 
@@ -273,6 +285,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
     return jnp.asarray(matrix.astype(canonicalize_dtype(dtype)))
 
 
+@replayed
 def helmert(n: int, full: bool = False) -> Array:
     """Return Helmert's orthogonal matrix, less its constant first row unless ``full``."""
     from scipy import linalg
@@ -280,12 +293,14 @@ def helmert(n: int, full: bool = False) -> Array:
     return _float(linalg.helmert(_size("helmert", n), full))
 
 
+@replayed
 def hilbert(n: int) -> Array:
     """Return the matrix of ``1 / (i + j + 1)``."""
     i = np.arange(_size("hilbert", n))
     return _float(1 / (i[:, None] + i + 1.0))
 
 
+@replayed
 def invhilbert(n: int) -> Array:
     """Return the inverse of `hilbert`, of whole numbers rounded to floats."""
     from scipy import linalg
@@ -297,6 +312,7 @@ def _pascal_kind(name: str, kind: str | None) -> str:
     return _choice(name, "kind", kind or "symmetric", ("symmetric", "lower", "upper"))
 
 
+@replayed
 def pascal(n: int, kind: str | None = None) -> Array:
     """Return the matrix of binomial coefficients.
 
@@ -316,6 +332,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
     return _float(linalg.pascal(_size("pascal", n), _pascal_kind("pascal", kind), exact=False))
 
 
+@replayed
 def invpascal(n: int, kind: str | None = None) -> Array:
     """Return the inverse of `pascal`."""
     from scipy import linalg

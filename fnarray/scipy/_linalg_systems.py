@@ -10,6 +10,7 @@ from typing import Any
 from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
+from ..core.eager import replayed
 from ..errors import ShapeError
 from ..lax import linalg as lal
 from ..numpy._linalg_factors import inexact_matrices
@@ -59,6 +60,7 @@ def _stacked(name: str, a: Array, b: Array) -> tuple[Array, Array, bool]:
 # ---- Cholesky ------------------------------------------------------------------------------------
 
 
+@replayed
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
@@ -89,6 +91,7 @@ def cho_factor(
     return cholesky(a, lower=lower), lower
 
 
+@replayed
 def cho_solve(
     c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:
@@ -123,6 +126,7 @@ def cho_solve(
 # ---- LU ------------------------------------------------------------------------------------------
 
 
+@replayed
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """Return the LU factors of matrices in one array, and the rows' exchanges."""
     (a,) = arrays_or_lists("lu_factor", a)
@@ -130,6 +134,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     return factors, pivots
 
 
+@replayed
 def lu_solve(
     lu_and_piv: tuple[Any, Any],
     b: Any,
@@ -171,6 +176,7 @@ def lu_solve(
     return x[..., 0] if vector else x
 
 
+@replayed
 def lu(
     a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
@@ -205,6 +211,7 @@ def lu(
 # ---- systems -------------------------------------------------------------------------------------
 
 
+@replayed
 def solve(
     a: Any,
     b: Any,
@@ -240,6 +247,7 @@ def solve(
     return jnp.linalg.solve(a, b)
 
 
+@replayed
 def solve_triangular(
     a: Any,
     b: Any,
@@ -290,6 +298,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     return jnp.linalg.det(a)
 
 
+@replayed
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the inverses of square matrices; see `fnarray.numpy.linalg.inv`."""
     return jnp.linalg.inv(a)

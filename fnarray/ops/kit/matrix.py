@@ -139,11 +139,9 @@ def per_matrix(
     be: LAPACK's iterations need not end on NaN.
     """
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
+    if not batch and max([max(x.shape, default=0) for x in operands]) <= SMALL:
+        return _of_one(f, operands, outs, finite)
     results = tuple([np.empty((*batch, *shape), dtype) for shape, dtype in outs])
-    if not batch and all(max(x.shape, default=0) <= SMALL for x in operands):
-        for result, value in zip(results, _of_one(f, operands, results, finite), strict=True):
-            result[...] = value
-        return results
     usable: Any = None
     if finite:
         good = [
@@ -169,17 +167,39 @@ def per_matrix(
 def _of_one(
     f: Callable[..., Sequence[np.ndarray]],
     operands: Sequence[np.ndarray],
-    results: Sequence[np.ndarray],
+    outs: Sequence[tuple[tuple[int, ...], Any]],
     finite: bool,
-) -> Sequence[Any]:
-    """Return what `per_matrix` is to give for one small matrix: what goes around takes as long."""
+) -> tuple[np.ndarray, ...]:
+    """Return what `per_matrix` does for one small matrix: what goes around takes as long."""
     try:
         # A third of what `numpy.all` takes.
         if finite and any(b"\0" in np.isfinite(x).tobytes() for x in operands):
             raise np.linalg.LinAlgError
-        return f(*operands)
+        found = zip(f(*operands), outs, strict=True)
+        return tuple([np.asarray(x, dtype, order="C") for x, (_, dtype) in found])
     except np.linalg.LinAlgError:
-        return [np.nan if r.dtype.kind in "fc" else 0 for r in results]
+        return tuple(
+            [np.full(shape, np.nan if np.dtype(d).kind in "fc" else 0, d) for shape, d in outs]
+        )
+
+
+def alone(build: Callable[..., Any], *, finite: bool = False) -> Callable[..., Any]:
+    """Return what `known_of` asks of an operation of matrices: how one small matrix is evaluated.
+
+    ``build(shape, dtype, **params)`` gives what `per_matrix` takes: ``f`` and ``outs``.
+    """
+
+    def known(x: ShapedArray, **params: Any) -> Callable[..., Any] | None:
+        if x.ndim != 2 or not x.size or max(x.shape) > SMALL:
+            return None
+        f, outs = build(x.shape, x.dtype, **params)
+
+        def evaluate(a: np.ndarray) -> tuple[np.ndarray, ...]:
+            return _of_one(f, (a,), outs, finite)
+
+        return evaluate
+
+    return known
 
 
 def stacks(f: Callable[..., np.ndarray], *operands: np.ndarray) -> np.ndarray:
