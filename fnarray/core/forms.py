@@ -234,6 +234,9 @@ class Library:
         Kernels that do the same one after another, each in parts that threads may take: called
         ``op(source, out, *statics, part, parts)``, the first with the operand, others with the
         result as their source.
+    stacked : bool
+        Whether ``statics`` begin with the length of the arrays' first axes, along which the kernel
+        does the same, so that threads may take parts of it.
     """
 
     op: KernelRef
@@ -243,6 +246,7 @@ class Library:
     flops: int | None = None
     blas: bool = False
     passes: tuple[tuple[KernelRef, tuple[Any, ...]], ...] = ()
+    stacked: bool = False
 
 
 #: What only the primitive's ``eval`` computes.

@@ -318,7 +318,8 @@ class Steps:
         arrays += [self._array(v, stored=False) for v in node.outs]
         if form.blas:
             self.values.product = max(self.values.product, self.values.limits.serial + 1)
-        if not self._in_passes(form, arrays):
+        sizes = [x.aval.size for x in (*node.ins, *node.outs)]
+        if not (self._in_passes(form, arrays) or self._in_parts(form, arrays, sizes)):
             self.writer.line(f"{form.op}({', '.join([*arrays, *self._statics(form.statics)])})")
         self._read_scalars(node.outs)
 
@@ -339,6 +340,29 @@ class Steps:
                 args = [out if k else source, out, *self._statics(statics), part, parts]
                 self.writer.line(f"{op}({', '.join(args)})")
         return bool(form.passes)
+
+    def _in_parts(self, form: Library, arrays: list[str], sizes: list[int]) -> bool:
+        """Write calls for parts of a stack, which threads share, if it is worth it.
+
+        64 complex systems of 50 equations took 1.4 ms on one thread. A call for each matrix would
+        take 20 ns.
+        """
+        count = form.statics[0] if form.stacked else 1
+        if count < 2 or not self.values.share(form.flops or 0):
+            return False
+        number, writer = self.values.number, self.writer
+        parts = f"{self.values.argument('i64', CORES, 'cores')} * {_PARTS}"
+        part, low, high = map(writer.fresh, ("i", "low", "high"))
+        with writer.block(f"for {part} in range({parts}):"):
+            writer.line(f"{low} = {number(count)} * {part} // ({parts})")
+            writer.line(f"{high} = {number(count)} * ({part} + 1) // ({parts})")
+            args: list[str] = []
+            for array, size in zip(arrays, sizes, strict=True):
+                each = number(size // count)
+                args.append(f"{array}[{each} * {low} : {each} * {high}]")
+            args += [f"{high} - {low}", *self._statics(form.statics[1:])]
+            writer.line(f"{form.op}({', '.join(args)})")
+        return True
 
     def _read_scalars(self, results: Iterable[Var]) -> None:
         """Read the rank-0 results of a kernel, which writes arrays, into registers."""

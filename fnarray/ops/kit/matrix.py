@@ -245,7 +245,7 @@ def native(function: str, size: int, statics: Sequence[Any], flops: float | None
     ``statics`` begin with how many there are; ``flops`` are the operations that one takes.
     """
     total = None if flops is None else round(statics[0] * flops)
-    return Library(KernelRef("linalg", function), tuple(statics), size, flops=total)
+    return Library(KernelRef("linalg", function), tuple(statics), size, flops=total, stacked=True)
 
 
 def parted(function: str, x: ShapedArray) -> str:
