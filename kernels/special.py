@@ -207,7 +207,8 @@ def _zeta_32(x, q):
     positive = q > 0
     above = _zeta_sum(x, select(positive, q, part))
     # The terms below zero are those of a zeta of their sizes, less its terms from 1 - q on.
-    below = _zeta_sum(x, select(positive, one, 1.0 - part))
+    # The smallest size is exact from the next whole number: near a pole 1 - part is 0.
+    below = _zeta_sum(x, select(positive, one, (whole + 1.0) - q))
     below = below - _zeta_sum(x, select(positive, one, 1.0 - q))
     value = select(positive, above, select(even, above + below, above - below))
     inside = positive | ((q != whole) & (x == floor(x)))

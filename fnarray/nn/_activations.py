@@ -229,7 +229,8 @@ def log1mexp(x: Any) -> Array:
     )
 
 
-log1mexp.defjvps(lambda t, out, x: t / jnp.expm1(x))
+# In powers of exp(-x), which large x do not make infinite: the next slope is a number, too.
+log1mexp.defjvps(lambda t, out, x: t * jnp.exp(-x) / -jnp.expm1(-x))
 
 
 @replayed

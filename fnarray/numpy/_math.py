@@ -37,7 +37,7 @@ from ._promote import (
     promote_dtypes_inexact,
     strengthen,
 )
-from ._rules import i0_of, sinc_at_zero
+from ._rules import i0_of, sinc_of
 from ._select import choose_where
 from ._ufunc import ufunc_of
 from ._ufuncs import absolute, equal, multiply
@@ -363,10 +363,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
 def sinc(x: Any, /) -> Array:
     """``sin(pi x) / (pi x)``, 1 at 0."""
     (x,) = promote_args_inexact("sinc", x)
-    zero, one = lax.eq(x, const(x, 0)), const(x, 1)
-    scaled = lax.mul(const(x, math.pi), x)
-    safe = choose_where(zero, one, scaled)
-    return choose_where(zero, sinc_at_zero(0, x), lax.div(lax.sin(safe), safe))
+    return sinc_of(0, x)
 
 
 # ---- rounding ----------------------------------------------------------------------------------

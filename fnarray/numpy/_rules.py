@@ -62,13 +62,30 @@ def _ratio_slope(order: int, primals: tuple[Any], tangents: tuple[Any]) -> tuple
 
 
 @partial(custom_jvp, nondiff_argnums=(0,))
-def sinc_at_zero(order: int, x: Array) -> Array:
-    """Derivative of an order at 0, where no formula of `sinc` gives it."""
-    value = 0.0 if order % 2 else (-1) ** (order // 2) * math.pi**order / (order + 1)
-    return lax.full_like(x, value)
+def sinc_of(order: int, x: Array) -> Array:
+    """``sin(pi x) / (pi x)``, or its derivative of an order: the series, where terms cancel."""
+    limit = lax.full_like(lax.abs(x), 1.0)
+    near = lax.lt(lax.abs(x), limit) if order else lax.eq(x, lax.full_like(x, 0))
+    far = lax.select(near, lax.full_like(x, 1.0), x)
+    angle = lax.mul(far, lax.full_like(x, math.pi))
+    sine = lax.sin(angle)
+    value = lax.div(sine, angle)
+    if not order:
+        return lax.select(near, lax.full_like(x, 1.0), value)
+    turns = (lax.cos(angle), lax.neg(sine), lax.neg(lax.cos(angle)), sine)
+    for n in range(1, order + 1):  # the slopes of x sinc(x) are those of the sine
+        turn = lax.mul(turns[(n - 1) % 4], lax.full_like(x, math.pi ** (n - 1)))
+        value = lax.div(lax.sub(turn, lax.mul(value, lax.full_like(x, n))), far)
+    y = lax.square(lax.select(near, x, lax.full_like(x, 0.0)))
+    series = lax.full_like(x, 0.0)
+    for k in reversed(range((order + 1) // 2, order + _LENGTH)):
+        term = (-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k + 1)
+        series = lax.mul(series, y)
+        series = lax.add(series, lax.full_like(x, term * math.perm(2 * k, order)))
+    return lax.select(near, lax.mul(series, x) if order % 2 else series, value)
 
 
-@sinc_at_zero.defjvp
-def _next_order(order: int, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+@sinc_of.defjvp
+def _sinc_slope(order: int, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
-    return sinc_at_zero(order, x), lax.mul(t, sinc_at_zero(order + 1, x))
+    return sinc_of(order, x), lax.mul(t, sinc_of(order + 1, x))

@@ -15,7 +15,7 @@ from ..core.dtypes import to_real
 from ..core.primitive import Primitive
 from ..core.trace import bind
 from .elementwise import in_single, integer_pow, reciprocal, square
-from .kit.calls import add, div, eq, mul, neg, select, sub
+from .kit.calls import abs, add, div, eq, lt, mul, neg, select, sub
 from .kit.checks import FLOAT, INEXACT, kind
 from .kit.declare import Face, elementwise, face_of
 from .kit.rules import partials
@@ -248,7 +248,10 @@ def _factored(product: Any, difference: Any) -> Any:
 
 
 def _asin_slope(g: Any, out: Any, x: Any) -> Any:
-    return mul(g, rsqrt(_factored(mul(sub(1, x), add(x, 1)), sub(1, square(x)))))
+    difference = sub(1, square(x))
+    factored = _factored(mul(sub(1, x), add(x, 1)), difference)
+    # The slope of the product, 1 - x - (1 + x), loses a small x, where the difference loses none.
+    return mul(g, rsqrt(select(lt(abs(x), 0.5), difference, factored)))
 
 
 @transcendental(np.arcsin, _asin_slope, cost=15)

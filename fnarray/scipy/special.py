@@ -208,7 +208,11 @@ def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) 
 
 def ndtri(p: Any) -> Array:
     """Inverse of `ndtr`; infinite at 0 and 1, NaN outside (Wichura's AS 241)."""
-    (p,) = strong_operands("ndtri", p)
+    return _ndtri(*strong_operands("ndtri", p))
+
+
+@custom_jvp
+def _ndtri(p: Any) -> Array:
     q = p - 0.5
     centre = q * _ratio(_CENTRE, 0.180625 - jnp.square(jnp.clip(q, -0.425, 0.425)))
     edge = jnp.minimum(p, 1 - p)
@@ -217,6 +221,19 @@ def ndtri(p: Any) -> Array:
     tail = jnp.where(r <= 5, _ratio(_NEAR, r - 1.6), _ratio(_FAR, r - 5.0))
     tail = jnp.where(inside, tail, jnp.where(edge == 0, np.inf, np.nan))
     return jnp.where(jnp.abs(q) <= 0.425, centre, jnp.where(q < 0, -tail, tail))
+
+
+@custom_jvp
+def _ndtri_slope(p: Any, y: Any) -> Array:
+    """One over the density at a quantile: Mills's ratio, well conditioned, over the tail."""
+    edge = jnp.minimum(p, 1 - p)
+    slope = sqrt(pi / 2) * erfcx(jnp.abs(y) * sqrt(0.5)) / edge
+    return jnp.where(edge == 0, np.inf, slope)
+
+
+_ndtri.defjvps(lambda t, out, p: t * _ndtri_slope(p, out))
+# Of p alone, as `y` is its quantile.
+_ndtri_slope.defjvps(lambda t, out, p, y: t * (y * jnp.square(out)), None)
 
 
 # ---- logarithms and entropies ------------------------------------------------------------------
@@ -344,7 +361,8 @@ def loggamma(x: Any) -> Array:
 
 def gammasgn(x: Any) -> Array:
     """Sign of gamma: 1 for positive ``x``, alternating between the poles, NaN at them."""
-    (x,) = inexact_operands("gammasgn", x)
+    # It is flat: slopes that are numbers, zeros, would make NaN of an infinite gamma.
+    x = lax.stop_gradient(*inexact_operands("gammasgn", x))
     whole = lax.floor(x)
     odd = jnp.remainder(whole, 2.0) != 0
     sign = jnp.where((x < 0) & odd, -1.0, 1.0)
@@ -417,8 +435,27 @@ def _betaln(a: Any, b: Any) -> Array:
     return jnp.where(far & (b < np.inf), large, near)
 
 
+#: Of the same for `digamma`, in ``1 / x ** 2``.
+_DIGAMMA = (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12, 0)
+
+
+def _digamma_fall(x: Array, other: Array) -> Array:
+    """``digamma(x) - digamma(x + other)``; of two large numbers by Stirling's series."""
+    large = (x >= 8) & (x + other >= 8) & (x < np.inf) & (other < np.inf)
+    near = lax.digamma(x) - lax.digamma(x + other)
+    x, other = jnp.where(large, x, 8.0), jnp.where(large, other, 1.0)
+    u, v = 1 / x, 1 / (x + other)
+    # The divided difference of a polynomial, by Horner's scheme: what cancels is factored out.
+    value, fall = 0.0 * u, 0.0 * u
+    for c in _DIGAMMA:
+        fall = fall * (u * u) + value
+        value = value * (v * v) + c
+    far = -jnp.log1p(other * u) - (other * u * v) * (0.5 + (u + v) * fall)
+    return jnp.where(large, far, near)
+
+
 def _betaln_slope(t: Any, out: Any, x: Any, other: Any) -> Array:
-    return t * (lax.digamma(x) - lax.digamma(x + other))
+    return t * _digamma_fall(x, other)
 
 
 _betaln.defjvps(_betaln_slope, lambda t, out, a, b: _betaln_slope(t, out, b, a))
