@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..core.forms import Scan, Update, form_of
+from ..core.forms import Map, Scan, Update, form_of
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Var, eqn_effects
 from .ir import AddedStep, Block, Node
 from .target import Limits
@@ -35,13 +35,16 @@ def _exchanges(node: Node, limits: Limits) -> bool:
         return False  # rows would be taken by twos
     if any(any(eqn_effects(eqn)) for eqn in graph.eqns):
         return False
+    forms = [form_of(eqn) for eqn in graph.eqns]
+    if sum(f.cost for f in forms if isinstance(f, Map)) > limits.exchanged:
+        return False
     carried, outs = list(graph.invars[first:]), graph.outvars
-    for eqn in graph.eqns:
+    for eqn, made in zip(graph.eqns, forms, strict=True):
         out, old = eqn.outvars[0], eqn.invars[0] if eqn.invars else None
         if old in carried and out in outs and out.aval.size > limits.registers:
             other = outs[carried.index(old)]  # which takes the name of what is updated
             at = carried.index(other) if other in carried else -1
-            if other is not old and at == outs.index(out) and isinstance(form_of(eqn), Update):
+            if other is not old and at == outs.index(out) and isinstance(made, Update):
                 return True
     return False
 

@@ -81,6 +81,10 @@ class Limits:
         computes of what it replaces, is written to a second array, which the next turn reads; 0
         for never: 50 turns of four neighbours of 150 x 150 took 254 us by way of working storage,
         loops by hand 158.
+    exchanged : int
+        Turns that exchange what they update are taken by twos where one costs up to this much for
+        each element: a dearer one hardly feels the copies, and its text is compiled twice. Of ten
+        operations, five of them sines, turns took as long and a first call 1.3 times.
     rotated : int
         What is turned round along an axis (`roll`) is read where it lies where what follows that
         axis has so many elements, which share one remainder: six neighbours of 128 x 128 x 128 were
@@ -198,6 +202,7 @@ class Limits:
     pieces: int = 0
     padded: int = 0
     twofold: int = 0
+    exchanged: int = 64
     rotated: int = 16
     streams: int = 24
     parallel: int = 1 << 20

@@ -484,6 +484,27 @@ def renewed(n: int) -> Case:
     return f, want, (numbers(3, n + 2),)
 
 
+def exchanged(n: int) -> Case:
+    """A wave's steps, to which n more sums are added."""
+
+    def f(x, y):
+        def turn(_, c):
+            a, b = c
+            new = b[2:] + b[:-2] - a[1:-1]
+            for _ in range(n):
+                new = lax.add(new, f32(0.5))
+            return b, a.at[1:-1].set(new)
+
+        return lax.fori_loop(0, 5, turn, (x, y))
+
+    def want(x, y):
+        for _ in range(5):
+            x, y = y, np.concatenate([x[:1], y[2:] + y[:-2] - x[1:-1] + 0.5 * n, x[-1:]])
+        return [x, y]
+
+    return f, want, (numbers(30), 1 - numbers(30))
+
+
 def vectors(n: int) -> Case:
     """Products of rows of n numbers with a vector, from either side."""
 
@@ -529,8 +550,8 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "transform": transform, "lanes": lanes, "lane_state": lane_state, "row": row,
     "group": group, "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
-    "twofold": renewed, "rotated": rotated, "padded": padded, "brief": little, "loops": loops,
-    "little": little,
+    "twofold": renewed, "exchanged": exchanged, "rotated": rotated, "padded": padded,
+    "brief": little, "loops": loops, "little": little,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
@@ -547,8 +568,8 @@ EXTREMES = {
     "few": (0, 1000), "transform": (0, 10**6), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
     "row": (0, 10**6), "group": (0, 1), "shared": (1, 1 << 60), "split": (0, 1 << 60),
     "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (0, 10**6),
-    "twofold": (0, 1, 10**6), "rotated": (0, 10**6), "padded": (0, 1, 10**6),
-    "brief": (0, 10**6), "loops": (0, 10**6), "little": (0, 10**9),
+    "twofold": (0, 1, 10**6), "exchanged": (0, 10**6), "rotated": (0, 10**6),
+    "padded": (0, 1, 10**6), "brief": (0, 10**6), "loops": (0, 10**6), "little": (0, 10**9),
 }  # fmt: skip
 
 
