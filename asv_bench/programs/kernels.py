@@ -463,3 +463,16 @@ def rows_in_short(m, n, k):
         return soft, spread, (np.exp(-length) / (length + 0.1))[:, None] * x
 
     return run, (numbers(n, k),)
+
+
+@program(test={"n": 7}, small={"n": 500}, large={"n": 40_000}, grad=True)
+def turned_frames(m, n):
+    """Stress in frames of their own, ``R S R^T`` of many 3 x 3, and what it does to a normal."""
+    np = m.numpy
+
+    def run(frames, stress, normals):
+        there = frames @ stress @ np.swapaxes(frames, 1, 2)
+        pull = np.einsum("nij,nj->ni", there, normals)
+        return there, pull, np.sum(pull * normals, 1) / 3
+
+    return run, (numbers(n, 3, 3), numbers(n, 3, 3, seed=1), numbers(n, 3, seed=2))

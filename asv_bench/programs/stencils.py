@@ -319,3 +319,24 @@ def game_of_life(m, n, turns):
         return loop(0, turns, turn, cells)
 
     return run, ((numbers(n, n) > 0.3).astype(numpy.int32),)
+
+
+@program(
+    test={"n": 10, "turns": 5},
+    small={"n": 100, "turns": 41},
+    large={"n": 500, "turns": 100},
+    grad=True,
+)
+def waves(m, n, turns):
+    """A membrane held at its edge: two states, of which each step updates the older (leapfrog)."""
+    loop = m.lax.fori_loop
+
+    def run(a, b):
+        def turn(_, ab):
+            a, b = ab
+            bent = b[:-2, 1:-1] + b[2:, 1:-1] + b[1:-1, :-2] + b[1:-1, 2:] - 4 * b[1:-1, 1:-1]
+            return b, a.at[1:-1, 1:-1].set(2 * b[1:-1, 1:-1] - a[1:-1, 1:-1] + 0.2 * bent)
+
+        return loop(0, turns, turn, (a, b))
+
+    return run, (numbers(n, n), numbers(n, n, seed=1))

@@ -564,10 +564,13 @@ SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
 def simplified(graph: Graph, target: Target, around: Stack = ()) -> Block:
     """Return the graph inlined and simplified, and so the graphs that its nodes hold."""
     block = lower_lanes(inline_calls(graph, around), target)
-    if target.limits.twofold and any(isinstance(n.form, Scan) for n in block.nodes):
+    if any(isinstance(n.form, Scan) for n in block.nodes):
         from .exchange import turned_twice  # which programs without loops never need
+        from .sink import made_within
 
-        block = turned_twice(block, target.limits)
+        block = made_within(block)
+        if target.limits.twofold:
+            block = turned_twice(block, target.limits)
     for _, step in SIMPLIFY:
         block = step(block)
     if any(isinstance(n.form, Pieces) for n in block.nodes):
