@@ -8,6 +8,7 @@ import functools
 import operator
 import pathlib
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -167,7 +168,7 @@ class LiveResolver:
 
         Of an object of the user's each attribute is, as it is read; of the rest what it holds.
         """
-        if value.kind == "instance":
+        if value.kind == "instance" and not is_a(value.obj, threading.local):  # another in each
             self._declared[id(value.obj)] = value.obj
         elif value.kind in _HELD:
             value.guarded = self.hold(value.obj, value.name)

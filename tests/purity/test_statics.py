@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 
 import numpy as np
 import pytest
@@ -229,3 +230,48 @@ def test_a_bound_method_is_called_by_its_name():
         fnarray.jit(Scale().times)(X)
     assert "static_argnums=0" in caught.value.findings[0].repair
     assert fnarray.jit(Scale.times, static_argnums=0)(Scale(), np.float32(1.0)) == 2.0
+
+
+class Local(threading.local):
+    """Each thread has attributes of its own."""
+
+    def __init__(self):
+        self.k = 2.0
+
+    @functools.partial(fnarray.jit, static_argnums=0)
+    def run(self, x):
+        return x * self.k
+
+
+class Drawn:
+    """Holds what every use advances."""
+
+    def __init__(self, source):
+        self.source = source
+
+    @functools.partial(fnarray.jit, static_argnums=0)
+    def drawn(self, x):
+        return x * next(self.source)
+
+    @functools.partial(fnarray.jit, static_argnums=0)
+    def random(self, x):
+        return x * self.source.normal()
+
+    @functools.partial(fnarray.jit, static_argnums=0)
+    def large(self, x):
+        return (x * self.source).sum()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Local().run(X),
+        lambda: Drawn(iter([1.0])).drawn(X),
+        lambda: Drawn(np.random.default_rng(0)).random(X),
+        lambda: Drawn(np.ones((2**19, 2))).large(X),
+    ],
+)
+def test_what_no_guard_can_tell_is_refused(call):
+    """Attributes of each thread, iterators, generators, arrays over the limit."""
+    with pytest.raises(errors.EffectError):
+        call()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from .. import rules
 from ..literals import handler_of, spells_text
@@ -84,6 +85,7 @@ _ASKING = {
 _PARTED = frozenset({"list", "tuple", "dict", "set", "deque", "frozen", "iterator", "generator"})
 
 
+@lru_cache(maxsize=4096)
 def asking(ref: str) -> Sequence[str]:
     """Return which special methods a function of a library may ask of items, by its name."""
     name = ref
