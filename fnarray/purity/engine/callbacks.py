@@ -73,6 +73,10 @@ def excuse(engine: Engine, values: list[Value]) -> None:
                 excuse(engine, [one.bound])
 
 
+#: Of what is of no other kind, nobody calls anything: most of all arguments.
+_CALL_NOTHING = frozenset({"", "array", "scalar"})
+
+
 def callbacks(
     engine: Engine, values: list[Value], frame: Frame, node: ast.AST, *, objects: bool = False
 ) -> None:  # fmt: skip
@@ -85,6 +89,8 @@ def callbacks(
     if objects and (handed := join(v for v in values if _is_instance(v))) is not None:
         given = [handed] * 3
     for value in values:
+        if value.kind in _CALL_NOTHING and value.function is None and not value.others:
+            continue
         if is_callable(value) or (objects and is_called(engine, value)):
             # And what it gives, whoever calls it reads.
             use(engine, call_back(engine, value, given, frame, node), frame, node)

@@ -137,8 +137,9 @@ class Engine:
 
     def forget(self, *nodes: ast.AST) -> None:
         """Take back that functions are named at some nodes: it is known what becomes of them."""
-        for node in nodes:
-            self.named.pop(id(node), None)
+        if self.named:
+            for node in nodes:
+                self.named.pop(id(node), None)
 
     # --- reports ---
 

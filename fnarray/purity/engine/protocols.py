@@ -308,6 +308,21 @@ GIVING = frozenset(
 WRITING = frozenset({f"numpy.{name}" for name in ("array2string", "array_repr", "array_str")})
 
 
+@lru_cache(maxsize=4096)
+def _asked_for(ref: str) -> tuple[str, ...]:
+    """Return the special methods that a function of a library calls of its arguments."""
+    package, _, name = ref.rpartition(".")
+    if package == "builtins":
+        return _ASKED.get(name, ITERATED)
+    if package == "math":
+        return (*_NUMBER, "__floor__", "__ceil__")
+    if package == "operator":
+        return f"__{name.strip('_')}__", f"__r{name.strip('_')}__"
+    if ".numpy" in ref or ref.startswith(("numpy.", "fnarray.", "jax.")):
+        return (*_ARRAY, "__float__", "__index__", "__iter__", "__len__", "__getitem__")
+    return (*_ASKED_BY.get(ref, ()), *ITERATED)
+
+
 def asked_by(
     engine: Engine, ref: str, args: list[Value], frame: Frame, node: ast.AST
 ) -> Value | None:
@@ -320,17 +335,8 @@ def asked_by(
         for one in value.each():
             if one.level == OUTSIDE and engine.resolver.is_custom(one):
                 _ask_own(engine, one, wanted, frame, node)
+    names = _asked_for(ref)
     package, _, name = ref.rpartition(".")
-    if package == "builtins":
-        names: tuple[str, ...] = _ASKED.get(name, ITERATED)
-    elif package == "math":
-        names = (*_NUMBER, "__floor__", "__ceil__")
-    elif package == "operator":
-        names = (f"__{name.strip('_')}__", f"__r{name.strip('_')}__")
-    elif ".numpy" in ref or ref.startswith(("numpy.", "fnarray.", "jax.")):
-        names = (*_ARRAY, "__float__", "__index__", "__iter__", "__len__", "__getitem__")
-    else:
-        names = (*_ASKED_BY.get(ref, ()), *ITERATED)
     if names is not TEXT and all(value.is_plain() for value in args):
         return None  # of numbers and arrays nothing is asked
     if (

@@ -6,15 +6,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from ..transforms import Transform
-from .index import Assigned, CallSite, Defined, Import, Module, Scope, parameters
+from .index import Assigned, Defined, Import, Module, Scope, parameters
 from .project import Project
 
-#: What a call applies, and with which keywords.
-Asked = Callable[[CallSite], tuple[Transform, tuple[ast.keyword, ...]] | None]
+
+class Use(NamedTuple):
+    """A transform applied in a module: decorator or call, with its keywords."""
+
+    transform: Transform
+    node: ast.AST
+    keywords: tuple[ast.keyword, ...]
+    scope: Scope
 
 
 class Applied(NamedTuple):
@@ -28,10 +34,10 @@ class Applied(NamedTuple):
 class Appliers:
     """Answers what a function of the project does with its parameters.
 
-    ``asked`` says which transform a call is of, and with which keywords.
+    ``asked`` says what the calls of a module apply.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Callable[[Module], Mapping[ast.Call, Use]]) -> None:
         self._asked = asked
         self._found: dict[Module, dict[Scope, list[Applied]]] = {}
 
@@ -47,15 +53,14 @@ class Appliers:
         return found.get(function, [])
 
     def _sites(self, module: Module) -> Iterator[tuple[Scope, Applied]]:
-        for site in module.calls:
-            transform, keywords = self._asked(site) or (None, ())
+        for call, (transform, _, keywords, scope) in self._asked(module).items():
             # What traces at once, or for a look at the program, is a matter of the call's own.
-            if transform is None or not transform.decorates or transform.now:
+            if not transform.decorates or transform.now:
                 continue
             if transform.staged and not transform.compiled:
                 continue
-            for node in slots(site.node, transform):
-                owner = _owner(site.scope, node.id) if isinstance(node, ast.Name) else None
+            for node in slots(call, transform):
+                owner = _owner(scope, node.id) if isinstance(node, ast.Name) else None
                 if owner is not None and isinstance(node, ast.Name):
                     yield owner, Applied(transform, node.id, keywords)
 

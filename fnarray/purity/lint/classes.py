@@ -51,8 +51,10 @@ def assigned(project: Project, owner: Scope, name: str, depth: int = _HIGHEST) -
     found = (owner.sets or {}).get(name)
     if found or not depth:
         return found or []
-    higher = (assigned(project, base, name, depth - 1) for base in above(project, owner))
-    return next((some for some in higher if some), list[Assigned]())
+    for base in above(project, owner):
+        if some := assigned(project, base, name, depth - 1):
+            return some
+    return []
 
 
 def attributes(project: Project, owner: Scope) -> set[str]:

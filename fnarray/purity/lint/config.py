@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
@@ -90,17 +91,30 @@ class Settings(Options):
 
 def relative(path: str | PurePath, root: Path) -> str:
     """Return ``path`` as seen from ``root``, with forward slashes; unchanged when outside."""
-    return _relative(str(path), root, Path.cwd())
+    return _relative(str(path), str(root), os.getcwd())  # noqa: PTH109 - for each file
 
 
 @lru_cache(maxsize=10_000)
-def _relative(path: str, root: Path, here: Path) -> str:
+def _relative(path: str, root: str, here: str) -> str:
     if path == STDIN:
         return path
-    try:
-        return (here / path).resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
-        return Path(path).as_posix()
+    inside, whole = f"{_real(root).rstrip(os.sep)}{os.sep}", real_path(os.path.join(here, path))  # noqa: PTH118
+    if whole.startswith(inside):
+        return whole.removeprefix(inside).replace(os.sep, "/")
+    return "." if whole == _real(root) else Path(path).as_posix()
+
+
+def real_path(path: str) -> str:
+    """Return a path without links; a folder is looked through once, part by part."""
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - for each file, twice
+    if os.path.islink(path) or os.pardir in path:  # noqa: PTH114
+        return os.path.realpath(path)
+    return os.path.join(_real(folder), name)  # noqa: PTH118
+
+
+@lru_cache(maxsize=10_000)
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)
 
 
 def _reach(selector: str, code: str, name: str) -> int:

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .config import Settings, UsageError
-from .source import real_path
+from .config import Settings, UsageError, real_path
 
 SUFFIXES = (".py", ".ipynb")
 
@@ -23,12 +22,11 @@ def files(paths: Iterable[str], settings: Settings) -> list[Path]:
         For a path that does not exist.
     """
     found: dict[str, Path] = {}
-    folders: dict[str, str] = {}
     for given in paths:
         path = Path(given)
         if path.is_dir():
             for file in _walk(path, settings):
-                found.setdefault(real_path(str(file), folders), file)
+                found.setdefault(real_path(str(file)), file)
         elif path.exists():
             found.setdefault(os.path.realpath(path), path)
         else:

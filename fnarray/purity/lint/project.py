@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ..transforms import ARRAY_PACKAGES
 from .changes import Changes
-from .config import Settings
+from .config import Settings, real_path
 from .index import Assigned, Binding, Defined, Import, Module, Scope
-from .source import SourceFile, read, real_path
+from .source import SourceFile, read
 
 #: Packages whose functions are known by name; their files are never opened.
 FRAMEWORKS = ("jax", "fnarray", "numpy", "jaxlib")
@@ -39,7 +39,6 @@ class Project:
         self._paths: dict[str, Module | None] = {}
         self._found: dict[tuple[str, str], Module | None] = {}
         self._reals: dict[str, str] = {}
-        self._folders: dict[str, str] = {}
         self._roots: dict[Path, Path] = {}
         self._names: dict[str, frozenset[str]] = {}
         self._offered: dict[str, SourceFile] = {}
@@ -75,7 +74,7 @@ class Project:
         """Return a path without links: asked for four times for each file, twenty system calls."""
         known = self._reals.get(path)
         if known is None:
-            known = self._reals[path] = real_path(path, self._folders)
+            known = self._reals[path] = real_path(path)
         return known
 
     def _add(self, source: SourceFile) -> Module:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import io
-import os
 import re
 import sys
 import tokenize
@@ -136,19 +135,6 @@ def decode(raw: bytes) -> tuple[str, str]:
                     break
         text, encoding = raw.decode("latin-1"), "latin-1"
     return text, encoding
-
-
-def real_path(path: str, folders: dict[str, str]) -> str:
-    """Return a path without links; those of ``folders`` are known, for a look at each part costs
-    more than reading the file.
-    """
-    folder, name = os.path.split(path)
-    if name in ("", ".", "..") or os.path.islink(path):  # noqa: PTH114
-        return os.path.realpath(path)
-    known = folders.get(folder)
-    if known is None:
-        known = folders[folder] = os.path.realpath(folder)
-    return f"{known.rstrip(os.sep)}{os.sep}{name}"
 
 
 def read(path: Path | str) -> SourceFile:

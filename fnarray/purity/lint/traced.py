@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, cast
 
 from ..transforms import JIT, PARTIALS, SETTERS, Transform, last_names, transform_of
-from .appliers import Appliers, given, may_be_own, may_hand, positions, slots
+from .appliers import Appliers, Use, given, may_be_own, may_hand, positions, slots
 from .index import FUNCTIONS, Assigned, CallSite, Defined, Import, Module, Scope, parameters
 from .project import External, Project
 
@@ -46,15 +46,6 @@ class TracedSite(NamedTuple):
         return f"{self.transform.name}({self.scope.name})"
 
 
-class Use(NamedTuple):
-    """A transform applied in a module: decorator or call, with its keywords."""
-
-    transform: Transform
-    node: ast.AST
-    keywords: tuple[ast.keyword, ...]
-    scope: Scope
-
-
 class Finder:
     """Resolves what each transform of a module is applied to."""
 
@@ -62,10 +53,9 @@ class Finder:
         self.project = project
         self.declared = frozenset(project.settings.transforms)
         self.last = last_names() | {name.rpartition(".")[2] for name in self.declared}
-        self.appliers = Appliers(self._applied_by)
+        self.appliers = Appliers(self.applying)
         self._leading: dict[tuple[int, bool], bool] = {}
-        self._called: dict[ast.Call, Transform | None] = {}
-        self._preset_of: dict[ast.Call, Use | None] = {}
+        self._applying: dict[Module, dict[ast.Call, Use]] = {}
 
     def named(self, dotted: str) -> Transform | None:
         """Return the transform of a dotted name, those that the settings declare among them."""
@@ -133,8 +123,9 @@ class Finder:
                     yield self._traced(scope, use, decorated=True)
                 else:
                     yield from self._decorated(scope, decorator, scope.parent)
+        applying = self.applying(module)
         for site in module.calls:
-            yield from self._call(site)
+            yield from self._call(site, applying.get(site.node))
 
     def _decorated(self, scope: Scope, decorator: ast.expr, outer: Scope) -> Iterator[TracedSite]:
         """Yield a function that a decorator of the project's own hands to a transform."""
@@ -162,46 +153,40 @@ class Finder:
                 for target, bound, names, part in self.functions(node, scope) if node else ():
                     yield self._traced(target, use, bound, names, part)
 
-    def _of_call(self, site: CallSite) -> Transform | None:
-        """Return the transform that a call is of."""
-        call = site.node
-        if call not in self._called:
-            func, scope = call.func, site.scope
-            named = isinstance(func, (ast.Name, ast.Attribute))
-            asked = named and self._may_transform(func, scope)
-            found = self._called[call] = self.transform(func, scope) if asked else None
-            if asked and found is None and call.args:
-                self._preset_of[call] = self._preset(func, scope)
-        return self._called[call]
+    def applying(self, module: Module) -> dict[ast.Call, Use]:
+        """Return what the calls of a module apply, those that do: ``jit(f)``, ``jit(n=1)(f)``.
 
-    def _applied_by(self, site: CallSite) -> tuple[Transform, tuple[ast.keyword, ...]] | None:
-        """Return what a call applies, ``jit(f)`` or ``jit(n=1)(f)``, with its keywords."""
-        call = site.node
-        if (found := self._of_call(site)) is not None:
-            return found, tuple(call.keywords)
-        use = self._set(site)
-        return (use.transform, use.keywords) if use is not None else None
-
-    def _set(self, site: CallSite) -> Use | None:
-        """Return what a call applies whose callee is a transform with settings: ``jit(n=1)(f)``.
-
-        Of a callee that is no transform by itself, which was asked before.
+        The node of a use is the call, if its callee is a transform by itself.
         """
-        if isinstance(site.node.func, ast.Call):
-            return self.applied(site.node.func, site.scope)
-        return self._preset_of.get(site.node)
+        known = self._applying.get(module)
+        if known is None:
+            known = self._applying[module] = {}
+            for site in module.calls:
+                use = self._use(site.node, site.scope)
+                if use is not None:
+                    known[site.node] = use
+        return known
 
-    def _call(self, site: CallSite) -> Iterator[TracedSite]:
+    def _use(self, call: ast.Call, scope: Scope) -> Use | None:
+        func = call.func
+        if isinstance(func, ast.Call):
+            return self.applied(func, scope)
+        if not isinstance(func, (ast.Name, ast.Attribute)) or not self._may_transform(func, scope):
+            return None
+        found = self.transform(func, scope)
+        if found is not None:
+            return Use(found, call, tuple(call.keywords), scope)
+        return self._preset(func, scope) if call.args else None
+
+    def _call(self, site: CallSite, use: Use | None) -> Iterator[TracedSite]:
         call, scope = site.node, site.scope
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr in SETTERS:
             yield from self._slots(call, scope, SETTERS[func.attr])
-            return
-        found = self._of_call(site)
-        if found is not None:
-            yield from self._slots(call, scope, found)
-        elif (use := self._set(site)) is None:
+        elif use is None:
             yield from self._handed(call, scope)
+        elif use.node is call:
+            yield from self._slots(call, scope, use.transform)
         elif call.args:  # partial(jit, static_argnums=0)(f), jit(...)(f)
             for target, bound, names, part in self.functions(call.args[0], scope):
                 yield self._traced(target, use, bound, names, part)
