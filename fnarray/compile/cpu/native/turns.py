@@ -38,8 +38,9 @@ FEW = 5
 MANY = 12
 
 #: Turns of a loop up to which LLVM had better write it out before it looks for vectors, up to which
-#: their number may be in the text, and statements of a body that is written once for each part.
-SHORT, KNOWN, _BODY = 16, 64, 12
+#: their number may be in the text, and statements of a body that may be kept in registers where
+#: it is written out, and of one that is written once for each part (a heat equation: 20).
+SHORT, KNOWN, _BODY, _PART = 16, 64, 12, 24
 
 #: Lines of LLVM's of a body that is not written out inside of a recurrence. Two keys split in each
 #: turn of a scan are 130, twice, whose additions LLVM then orders in every way (*loop strength
@@ -155,7 +156,7 @@ def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> li
     in a cube of 20 took 81 us with them, and takes 49. What is added up stays one loop, as each
     part would end by adding up a vector.
     """
-    if not SHORT < size <= KNOWN or size % module.lanes == 0 or len(loop.body) > _BODY:
+    if not SHORT < size <= KNOWN or size % module.lanes == 0 or len(loop.body) > _PART:
         return []
     turn = _turn_of(loop, slots, integers=module.integers)
     if turn.sums or turn.traps or not turn.along or turn.called & module.sharing:
