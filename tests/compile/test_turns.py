@@ -48,6 +48,17 @@ BODIES = {
         "10",
         {"width", "one", "masks"},
     ),
+    "few quotients of every third": (
+        "        out[i] = sc.div(x[u(3 * i)], y[i])\n",
+        "11",
+        {"width", "one", "masks"},
+    ),
+    "few quotients of more that lie apart": (
+        "        out[i] = sc.div(x[u(3 * i)], y[u(3 * i)])\n",
+        "6",
+        set(),
+    ),
+    "few sums of every third": ("        out[i] = (x[u(3 * i)] + y[i])\n", "11", set()),
     "few added up": ("        c = sc.radd(c, x[i])\n", "10", set()),
     "in parts": ("        out[i] = (x[i] + y[i])\n", "60", {"width", "one"}),
     "neighbours in parts": ("        out[i] = (x[i] + x[u(i + 1)])\n", "58", {"width"}),
