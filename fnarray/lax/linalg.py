@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core.array import Array
 from ..core.dtypes import finfo, int32
+from ..core.eager import replayed
 from ..ops.contract import exact_matmul as matmul
 from ..ops.fill import full
 from ..ops.kit import calls
@@ -138,6 +139,7 @@ def _halley_step(u: Array, a: float, b: float, c: float) -> Array:
     return (b / c) * u + (a - b / c) * adjoint(z)
 
 
+@replayed(program=True)
 def qdwh(
     x: Any,
     *,

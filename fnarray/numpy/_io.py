@@ -9,6 +9,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array, from_numpy
 from ..core.dtypes import bfloat16
+from ..core.eager import replayed
 from ._select import as_condition
 from ._shape import array_of, axis_of, ravel
 from ._shape import concrete as concrete_of
@@ -67,6 +68,7 @@ def _weights(name: str, bitorder: str) -> np.ndarray:
     return shifts[::-1] if bitorder == "big" else shifts
 
 
+@replayed
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     """Pack the truth of each element into the bits of bytes, along an axis.
 
@@ -106,6 +108,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     return lax.reduce_or(shifted, (axis + 1,))
 
 
+@replayed
 def unpackbits(
     a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:

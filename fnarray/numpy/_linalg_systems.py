@@ -389,6 +389,7 @@ def _order(sizes: list[int]) -> dict[tuple[int, int], int]:
 # ---- tensors -------------------------------------------------------------------------------------
 
 
+@replayed
 def tensorinv(a: Any, ind: int = 2) -> Array:
     """Invert an array as the matrix of its first ``ind`` axes and the others.
 

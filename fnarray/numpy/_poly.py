@@ -208,6 +208,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     return lax.div(whole, lax.convert_element_type(factors, p.dtype))
 
 
+@replayed
 def poly(seq_of_zeros: Any) -> Array:
     """Return the monic polynomial that has the given roots, or the characteristic one of a matrix.
 
@@ -306,6 +307,7 @@ def _least_squares(A: Array, b: Array, rcond: Any) -> tuple[Array, Array, Array,
     return x, rest.sum(0), kept.sum(), sizes
 
 
+@replayed(program=True)
 def polyfit(
     x: Any,
     y: Any,

@@ -239,6 +239,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 # --- operations on sets -------------------------------------------------------------------------
 
 
+@replayed
 def isin(
     element: Any,
     test_elements: Any,
@@ -329,6 +330,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     return unique(lax.concatenate([a, b], 0), size=size, fill_value=fill_value)
 
 
+@replayed
 def intersect1d(
     ar1: Any,
     ar2: Any,
@@ -394,6 +396,7 @@ def setdiff1d(
     return _pick(ordered, keep, size, fill_value, least=False)[0]
 
 
+@replayed
 def setxor1d(
     ar1: Any,
     ar2: Any,

@@ -173,6 +173,7 @@ def vector_norm(
     return _of_vectors(x, ord, axes_of("linalg.vector_norm", axis, x.ndim), keepdims)
 
 
+@replayed
 def cond(x: Any, p: Any = None) -> Array:
     """Return the condition number: the norm of a matrix times that of its inverse.
 

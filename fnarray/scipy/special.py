@@ -19,6 +19,7 @@ from .. import numpy as jnp
 from ..control.custom import custom_jvp
 from ..core.array import Array
 from ..core.dtypes import finfo
+from ..core.eager import replayed
 from ..nn._args import inexact_operands, strong_operands
 from ..nn._normalization import log_softmax as _log_softmax
 from ..nn._normalization import logsumexp
@@ -359,6 +360,7 @@ def loggamma(x: Any) -> Array:
     return jnp.where(x < 0, np.nan, lax.lgamma(x))
 
 
+@replayed
 def gammasgn(x: Any) -> Array:
     """Sign of gamma: 1 for positive ``x``, alternating between the poles, NaN at them."""
     # It is flat: slopes that are numbers, zeros, would make NaN of an infinite gamma.
