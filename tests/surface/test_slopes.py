@@ -123,3 +123,12 @@ def test_complex_functions_near_the_ends_of_the_range():
         got = run(fnarray.numpy.log1p)(large)
         np.testing.assert_allclose(got, np.log(large.astype(complex)), rtol=2e-7)
         np.testing.assert_array_equal(run(fnarray.numpy.sinc)(small), 1)
+
+
+def test_exponents_beyond_int32():
+    """They are as far as any: the result is infinite, or 0."""
+    x, n = np.float32([127, 1, -3]), np.uint32([2**32 - 1, 2**31, 3])
+    for run in (lambda f: f, fnarray.jit):
+        np.testing.assert_array_equal(run(fnarray.numpy.ldexp)(x, n), [np.inf, np.inf, -24])
+        small = run(fnarray.numpy.ldexp)(x, np.int32([-(2**31), -1, 2**31 - 1]))
+        np.testing.assert_array_equal(small, [0, 0.5, -np.inf])
