@@ -191,6 +191,35 @@ def _fixed(path: str, shape: tuple[float, ...]) -> Callable[[Any], Function]:
     return lambda m: lambda x: named(path)(m)(x, *shape)
 
 
+# --- derivatives ----------------------------------------------------------------------------------
+#: Times derived, interval, by name.
+SLOPES = {
+    "np.arcsin": (2, (-0.9, 0.9)), "np.tanh": (1, (-4.0, 4.0)), "np.arctan": (2, (0.1, 9.0)),
+    "scipy.special.digamma": (1, POSITIVE), "scipy.special.gamma": (1, (0.1, 30.0)),
+    "scipy.special.ndtri": (1, (0.001, 0.4)), "scipy.special.log_ndtr": (1, (-9.0, 5.0)),
+    "scipy.special.i0": (1, POSITIVE), "nn.gelu": (1, SMALL), "nn.softplus": (2, SMALL),
+    "scipy.stats.expon.logcdf": (2, POSITIVE), "nn.sigmoid": (1, WIDE),
+}  # fmt: skip
+
+
+def slopes() -> list[Row]:
+    """Return the rows of derivatives, by reverse mode."""
+
+    def derived(path: str, times: int) -> Callable[[Any], Function]:
+        def fetch(m: Any) -> Function:
+            f = named(path)(m)
+            for _ in range(times):
+                f = m.grad(lambda x, f=f: m.np.sum(f(x)))
+            return f
+
+        return fetch
+
+    return [
+        (f"slope {times} of {path}", "own", derived(path, times), (uniform(*interval),))
+        for path, (times, interval) in SLOPES.items()
+    ]
+
+
 # --- sums, products, decompositions ---------------------------------------------------------------
 def folds() -> list[Row]:
     """Return the rows of reductions, along several axes of several shapes."""
@@ -325,7 +354,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="rows whose names hold a word")
     parser.add_argument("--all", action="store_true", help="lines that are not worse, too")
     options = parser.parse_args()
-    rows = [*elementwise(), *densities(), *folds(), *products()]
+    rows = [*elementwise(), *densities(), *slopes(), *folds(), *products()]
     if options.only:
         rows = [row for row in rows if any(word in row[0] for word in options.only)]
     print("| function | jax | eager | fnarray | eager | |\n|---|---:|---:|---:|---:|---|")

@@ -16,6 +16,7 @@ from ..core.dtypes import (
     float16,
     float32,
     float64,
+    iinfo,
     int32,
     is_complex,
     is_inexact,
@@ -172,13 +173,17 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     (x,) = promote_dtypes_inexact(x)
     x = convert(x, x.dtype)
     n = as_array(n)
+    limits = finfo(x.dtype)
+    far = 4 * limits.maxexp
+    if n.dtype.itemsize >= 4 and n.dtype != int32:  # what int32 does not hold would wrap
+        least = max(-far, iinfo(n.dtype).min)
+        n = lax.clamp(convert(least, n.dtype), n, convert(far, n.dtype))
     shape = lax.broadcast_shapes(x.shape, n.shape)
     x, n = broadcast_to("ldexp", x, shape), convert(broadcast_to("ldexp", n, shape), int32)
     fraction, exponent = frexp(x)
-    limits = finfo(x.dtype)
     low, high = convert(limits.minexp + 1, int32), convert(limits.maxexp - 1, int32)
-    far = convert(4 * limits.maxexp, int32)
-    exponent = lax.add(exponent, lax.clamp(lax.neg(far), n, far))
+    bound = convert(far, int32)
+    exponent = lax.add(exponent, lax.clamp(lax.neg(bound), n, bound))
     # The first product is exact, being a normal number: only the second may round.
     first = lax.clamp(low, exponent, high)
     second = lax.clamp(low, lax.sub(exponent, first), high)

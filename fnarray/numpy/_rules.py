@@ -64,8 +64,9 @@ def _ratio_slope(order: int, primals: tuple[Any], tangents: tuple[Any]) -> tuple
 @partial(custom_jvp, nondiff_argnums=(0,))
 def sinc_of(order: int, x: Array) -> Array:
     """``sin(pi x) / (pi x)``, or its derivative of an order: the series, where terms cancel."""
-    limit = lax.full_like(lax.abs(x), 1.0)
-    near = lax.lt(lax.abs(x), limit) if order else lax.eq(x, lax.full_like(x, 0))
+    # What is subnormal has no quotient of complex numbers.
+    limit = lax.full_like(lax.abs(x), 1.0 if order else float(finfo(x.dtype).tiny))
+    near = lax.lt(lax.abs(x), limit)
     far = lax.select(near, lax.full_like(x, 1.0), x)
     angle = lax.mul(far, lax.full_like(x, math.pi))
     sine = lax.sin(angle)

@@ -192,7 +192,8 @@ def _log1p(x: Any) -> Any:
     # NumPy takes log|1 + x|, which loses what 1 + x rounds away.
     small = np.hypot(re, im) < 0.5
     excess = np.where(small, re * (2 + re) + im * im, 0)
-    size = np.where(small, np.log1p(excess) / 2, np.log(np.hypot(1 + re, im)))
+    # The size of the others may be beyond the largest number, its logarithm is not.
+    size = np.where(small, np.log1p(excess) / 2, np.log(1 + x).real)
     return join_parts(size, np.arctan2(im, 1 + re))
 
 

@@ -1,4 +1,4 @@
-"""Derivatives where a formula's own lose digits, or are no numbers, against mpmath's."""
+"""Derivatives and ends where a formula's own lose digits, or are no numbers, against mpmath's."""
 
 from __future__ import annotations
 
@@ -113,3 +113,22 @@ def _digammas(a: float, b: float) -> tuple[float, float]:
     """Slopes of the logarithm of beta by their definition."""
     total = mpmath.psi(0, a + b)
     return float(mpmath.psi(0, a) - total), float(mpmath.psi(0, b) - total)
+
+
+def test_complex_functions_near_the_ends_of_the_range():
+    """Sizes beyond the largest number have logarithms, and subnormal numbers a `sinc`."""
+    large = np.float32(3e38) * np.complex64([1 + 1j, -1 + 1j, 0.5 - 1j])
+    small = np.complex64([1e-45j, -1e-45, 1e-39 + 1e-40j, 0])
+    for run in (lambda f: f, fnarray.jit):
+        got = run(fnarray.numpy.log1p)(large)
+        np.testing.assert_allclose(got, np.log(large.astype(complex)), rtol=2e-7)
+        np.testing.assert_array_equal(run(fnarray.numpy.sinc)(small), 1)
+
+
+def test_exponents_beyond_int32():
+    """They are as far as any: the result is infinite, or 0."""
+    x, n = np.float32([127, 1, -3]), np.uint32([2**32 - 1, 2**31, 3])
+    for run in (lambda f: f, fnarray.jit):
+        np.testing.assert_array_equal(run(fnarray.numpy.ldexp)(x, n), [np.inf, np.inf, -24])
+        small = run(fnarray.numpy.ldexp)(x, np.int32([-(2**31), -1, 2**31 - 1]))
+        np.testing.assert_array_equal(small, [0, 0.5, -np.inf])
