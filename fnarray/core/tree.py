@@ -491,7 +491,7 @@ def _known_paths(spec: optree.PyTreeSpec) -> Sequence[KeyPath] | None:
 # 20 dicts of two took 260 us to walk, and take 30.
 @functools.lru_cache(1024)
 def _paths(spec: optree.PyTreeSpec) -> Sequence[KeyPath] | None:
-    if has_classes(spec):  # whose equal metadata need not be the same
+    if has_classes(spec):  # whose equal metadata need not be the same, and whose code would run
         return None
     found: list[KeyPath] = []
 

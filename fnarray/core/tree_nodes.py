@@ -185,10 +185,10 @@ def _ordered(spec: optree.PyTreeSpec) -> tuple[bool, optree.PyTreeSpec | None]:
 
 
 def has_classes(spec: optree.PyTreeSpec) -> bool:
-    """Whether a node is of a registered class."""
+    """Whether a node is of the user's class: a registered one, or a named tuple."""
     kinds: set[Any] = set()
     spec.transform(lambda node: kinds.add(node.kind) or node)
-    return optree.PyTreeKind.CUSTOM in kinds
+    return not kinds.isdisjoint((optree.PyTreeKind.CUSTOM, optree.PyTreeKind.NAMEDTUPLE))
 
 
 _DICTS: Final = {optree.PyTreeKind.DICT, optree.PyTreeKind.DEFAULTDICT}
