@@ -85,11 +85,21 @@ def _places(places, first, count, inner, outer, step, start):
 
 
 @compiled
+def _lie_beside(places):
+    """Whether sixteen lines, none of them repeated, begin side by side.
+
+    Four lines of five numbers, too, begin at 0, 5, 10 and 15, where the others repeat the last.
+    """
+    begin, end = places[u(0)], places[u(LINES - 1)]
+    return end - places[u(LINES - 2)] == 1 and end - begin == LINES - 1
+
+
+@compiled
 def _load(x, work, places, n, step, inverse):
     """Read lines; the parts of an inverse's change places."""
     re = LINES if inverse else 0
     im, begin = LINES - re, places[u(0)]
-    if places[u(LINES - 1)] - begin == LINES - 1:
+    if _lie_beside(places):
         _load_beside(x, work, begin, n, step, re, im)
     else:
         _load_apart(x, work, places, n, step, re, im)
@@ -124,7 +134,7 @@ def _store(work, a, out, places, n, step, inverse, scale):
     """Write lines; see `_load`."""
     re = LINES if inverse else 0
     im, begin = LINES - re, places[u(0)]
-    if places[u(LINES - 1)] - begin == LINES - 1:
+    if _lie_beside(places):
         _store_beside(work, out, begin, n, step, a + re, a + im, scale)
     else:
         _store_apart(work, out, places, n, step, a + re, a + im, scale)

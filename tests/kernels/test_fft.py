@@ -13,7 +13,8 @@ from fnarray.config import config, enable_x64
 
 RNG = np.random.default_rng(11)
 #: Leading axes and sizes: radices and their products, lines that fill sixteen lanes or not, a line
-#: that is a matrix, one that is longer than lines are side by side, and a prime that SciPy takes.
+#: that is a matrix, one that is longer than lines are side by side, a prime that SciPy takes; few
+#: lines of which the last begins fifteen after the first, as of sixteen side by side it does.
 SIZES = [
     ((), (1,)), ((), (2,)), ((17,), (3,)), ((16,), (4,)), ((33,), (5,)), ((15,), (7,)),
     ((40,), (8,)), ((3, 11), (9,)), ((31,), (11,)), ((32,), (12,)), ((8,), (13,)), ((7,), (15,)),
@@ -21,6 +22,7 @@ SIZES = [
     ((), (105,)), ((), (1000,)), ((9,), (1024,)), ((), (5000,)), ((9,), (4160,)), ((2,), (17,)),
     ((), (8, 8)), ((3,), (5, 6)), ((), (1, 9)), ((2,), (9, 1)), ((), (17, 40)), ((), (64, 36)),
     ((), (3, 4, 5)), ((2,), (16, 1, 6)), ((), (20, 18, 16)),
+    ((4,), (5,)), ((22,), (3,)), ((2,), (15,)), ((2,), (3, 4)),
 ]  # fmt: skip
 #: Of the norm of the result, in units of the last place; SciPy has as much.
 BOUND = 3
