@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .nodes import children
 from .values import OUTSIDE, Function, Value
@@ -105,6 +105,32 @@ def parameters(node: FunctionNode) -> list[str]:
     args = node.args
     names = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     return names + [a.arg for a in (args.vararg, args.kwarg) if a is not None]
+
+
+class Signature(NamedTuple):
+    """The names of a function's parameters, and of what decorates it: asked at each call.
+
+    ``positional`` may be given by place, and ``named`` are all that a call may give by name.
+    """
+
+    positional: tuple[str, ...]
+    named: tuple[str, ...]
+    parameters: tuple[str, ...]
+    marks: frozenset[str]
+
+    @classmethod
+    def of(cls, node: FunctionNode) -> Signature:
+        """Return what stands in the first lines of a function, kept on its node."""
+        kept: Signature | None = getattr(node, "_signature", None)
+        if kept is None:
+            args = node.args
+            positional = tuple(a.arg for a in (*args.posonlyargs, *args.args))
+            named = (*positional, *(a.arg for a in args.kwonlyargs))
+            above = getattr(node, "decorator_list", ())
+            marks = frozenset(getattr(d, "id", getattr(d, "attr", "")) for d in above)
+            kept = cls(positional, named, tuple(parameters(node)), marks)
+            node._signature = kept  # type: ignore[union-attr]
+        return kept
 
 
 def facts_of(node: FunctionNode) -> Facts:

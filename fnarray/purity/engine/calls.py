@@ -22,7 +22,7 @@ from ..known import (
 )
 from ..literals import says_no, seeded, text_of
 from ..rules import RULES
-from ..scopes import Frame
+from ..scopes import Frame, Signature
 from ..transforms import Transform, is_host_call, transform_of
 from ..values import (
     ABSENT,
@@ -577,20 +577,13 @@ def _pack(values: list[Value]) -> Value:
     return Value("tuple", 1, fields=numbered(values))
 
 
-def _marks(function: Function) -> set[str]:
-    return {
-        getattr(d, "id", getattr(d, "attr", ""))
-        for d in getattr(function.node, "decorator_list", ())
-    }
-
-
 def is_trusted_by_mark(function: Function) -> bool:
     """Say whether ``@assume_pure`` stands above a function."""
-    return "assume_pure" in _marks(function)
+    return "assume_pure" in Signature.of(function.node).marks
 
 
 def _is_context_manager(function: Function) -> bool:
-    return "contextmanager" in _marks(function)
+    return "contextmanager" in Signature.of(function.node).marks
 
 
 def _to_local(file: Value | None) -> bool:

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from ..nodes import walk
-from ..scopes import Frame, parameters
+from ..scopes import Frame, Signature, parameters
 from ..values import CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
 from .callbacks import body_of, call_back
 from .machine import Engine
@@ -84,7 +84,7 @@ def enter(
     engine.memo[key] = None
     engine.entered[id(node)] = function
     frame = Frame(function, level, path)
-    for name in parameters(node):
+    for name in Signature.of(node).parameters:
         frame.env[name] = bound.get(name) or argument_of(engine, function, name, level)
     engine.depth += 1
     engine.within[id(node)] = within + 1
@@ -199,13 +199,13 @@ def bind_arguments(
 ) -> dict[str, Value]:  # fmt: skip
     """Return the values of parameters; those that a tracer supplies are left out."""
     spec = function.node.args
-    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    names, named, *_ = Signature.of(function.node)
     fixed = keywords.get("")
     given = [receiver] if receiver is not None else []
     given += list(fixed.fields.values()) if fixed is not None and fixed.fields else []
     given += args or []
     bound = dict(zip(names, given, strict=False))
-    bound.update({k: v for k, v in keywords.items() if k in names or k in _keyword_only(spec)})
+    bound.update({k: v for k, v in keywords.items() if k in named})
     if args is None:
         return bound
     rest = given[len(names) :]
@@ -215,7 +215,7 @@ def bind_arguments(
         extra = {("item", k): v for k, v in keywords.items() if k not in bound}
         bound[spec.kwarg.arg] = Value("dict", level, fields=extra)
     spread = keywords.get("**")  # what stars give, whichever parameter gets it
-    for name in (*names, *_keyword_only(spec)):
+    for name in named:
         if name not in bound:
             default = function.defaults.get(name)
             if spread is not None:
@@ -305,7 +305,3 @@ def is_written_out(value: Value) -> bool:
     """Say whether a value is None, a truth or a text."""
     known = value.obj is None or value.obj.__class__ in (bool, str)
     return value.kind == "scalar" and known and not value.others
-
-
-def _keyword_only(spec: ast.arguments) -> list[str]:
-    return [a.arg for a in spec.kwonlyargs]

@@ -466,7 +466,7 @@ class _Walk:
             self.visit(statement, inner, None)
 
     def class_(self, node: ast.ClassDef, scope: Scope, loop: ast.AST | None) -> None:
-        inner = Scope(node, self.module, scope)
+        inner = Scope(node, self.module, scope, loop)
         self.module.scopes[node] = inner
         for child in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(child, scope, loop)

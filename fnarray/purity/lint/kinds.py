@@ -121,7 +121,7 @@ def flags(scope: Scope) -> dict[str, bool]:
 def stands_in_loop(scope: Scope) -> bool:
     """Say whether a function, or one around it, may be made anew at each turn of a loop."""
     while scope.parent is not None:
-        if scope.in_loop or scope.is_class:
+        if scope.in_loop:
             return True
         scope = scope.parent
     return False
