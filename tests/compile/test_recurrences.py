@@ -106,6 +106,22 @@ def test_long_turns_are_not_written_out(times):
     assert ("unroll.disable" in kernel.lower("k", short, 512)) == (times > 5)
 
 
+@pytest.mark.parametrize(
+    ("turns", "inner", "stays"),
+    [("3", "4", False), ("8", "4", False), ("8", "16", False), ("16", "4", True), ("3", "n", True)],
+)
+def test_short_loops_around_much_are_not_written_out(turns, inner, stays):
+    """Nor are those around loops of which each copy would be a loop, however few their turns."""
+    text = (
+        "def kernel(x, y, w, n):\n    mode = fk.rounding.flush_subnormal()\n"
+        f"    for i in range({turns}):\n        t0 = y[i]\n        for j in range({inner}):\n"
+        "            t1 = x[j]\n            t2 = w[u(n * i + j)]\n            t3 = (t0 * t1)\n"
+        "            t4 = (t2 - t3)\n            w[u(n * i + j)] = t4\n"
+    )
+    src = KernelSource(text, ("f32[1]", "f32[1]", "f32[1]", "i64"))
+    assert ("unroll.disable" in kernel.lower("k", src, 512)) is stays
+
+
 def test_functions_used_very_often_are_called():
     """Or the time to compile a long body has no measure; bits are those of the pasted text."""
     step = "t0 = vm.exp(t0 * c0)"

@@ -221,6 +221,23 @@ def test_an_expensive_value_read_at_two_places_is_computed_once() -> None:
     np.testing.assert_allclose(executable.run(x)[0], np.diff(np.exp(x)), rtol=1e-4, atol=1e-6)
 
 
+ROOTS = {
+    "a row that divides rows": lambda m, x: x / m.sqrt(1 + x[0]),
+    "windows": lambda m, x: sum(m.sqrt(x).ravel()[k : k + 1100] for k in range(20)),
+}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_roots_that_many_places_read_are_computed_once(name) -> None:
+    """Whether one loop reads each of them many times, or many do."""
+    x = RNG.uniform(1, 2, size=(40, 30)).astype(np.float32)
+    of = ROOTS[name]
+    text = fnarray.jit(lambda x: of(jnp, x)).lower(x).as_text()
+    (line,) = [line for line in text.splitlines() if "sc.sqrt" in line]
+    assert re.match(" {8}t", line)  # inside of one loop
+    np.testing.assert_allclose(fnarray.jit(lambda x: of(jnp, x))(x), of(np, x), rtol=1e-6)
+
+
 def test_reindexing_is_index_arithmetic() -> None:
     """Transpose and reversal make no copy."""
     x = RNG.normal(size=(7, 9)).astype(np.float32)

@@ -206,7 +206,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     written: dict[Var, _Written] = {}
     kept: dict[Var, frozenset[Var]] = {}  # dear values, and the arrays that each is made of
     registers = not in_loop and limits.numbers > 1  # a kernel holds more than one
-    reach = _reach(block, users) if in_loop else {}
+    reach = _reach(block, users, in_loop=in_loop) if in_loop or limits.numbers > 1 else {}
     roots: set[Node] = set()
     made = {v: n for n in block.nodes for v in n.outs if isinstance(n.form, Reduce)}
     for node in block.nodes:
@@ -326,18 +326,24 @@ def _turns(nodes: Iterable[Node]) -> dict[Atom, int]:
     return turns
 
 
-def _reach(block: Block, users: Mapping[Var, list[Node]]) -> dict[Var, int]:
-    """Return how often a value is computed where it is written into the loop that reads it most."""
+def _reach(block: Block, users: Mapping[Var, list[Node]], *, in_loop: bool) -> dict[Var, int]:
+    """Return how often a value is computed where it is written into the loops that read it.
+
+    Outside of loops, all that read it at places of their own compute it, and a number is computed
+    before the loops that read it. In loops, whoever reads it most is what counts.
+    """
     found: dict[Var, int] = {}
     for node in reversed(block.nodes):
         for out in node.outs:
-            found[out] = max(
-                (
-                    found[u.out] if isinstance(u.form, Reindex) else iterations(u)
-                    for u in users.get(out, ())
-                ),
-                default=0,
-            )
+            own, places = [0], [0]
+            for u in users.get(out, ()):
+                if isinstance(u.form, Reindex):
+                    places.append(found[u.out])
+                else:
+                    own.append(iterations(u))
+            found[out] = max(*own, max(places) if in_loop else sum(places))
+            if not in_loop and out.aval.size == 1:
+                found[out] = 0
     return found
 
 

@@ -18,7 +18,6 @@ from .turns import (
     is_heavy,
     is_seldom,
     is_vector,
-    nest_order,
     order_of,
     order_of_part,
     parted,
@@ -276,8 +275,9 @@ class Statements(Expressions):
     ) -> tuple[str, int]:
         """Return what ends a recurrence's loop, from 0 if `whole`; its turns, if one vector."""
         if holds_loops(node):
-            order = nest_order(node, size, whole=whole)
-            return self.module.loop(order) if order else "", 0
+            from .nests import nest_order  # which few kernels need
+
+            return self.module.loop(nest_order(node, size, whole=whole)), 0
         slots = self.text.slots
         free = apart(node, slots, self.text.aliased)
         if whole and free and size is not None and at_once(node, size, self.module):
@@ -291,7 +291,7 @@ class Statements(Expressions):
         elif free and long and tailed(node, size, self.module):
             order = "masked"
         if not free:
-            return self.module.loop(order, width=width) if order else "", 0
+            return self.module.loop(order, width=width), 0
         return self.module.loop(order or "free", self._group(), width), 0
 
     def _group(self) -> str:

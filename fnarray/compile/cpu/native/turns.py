@@ -176,19 +176,6 @@ def is_long(body: Sequence[ast.stmt]) -> bool:
     return len(loops) - sum(map(holds_loops, loops)) > MANY
 
 
-def nest_order(loop: ast.For, size: int | None, *, whole: bool) -> str:
-    """Return the order of a recurrence's loop around others; `whole` where it begins with 0.
-
-    Functions of what is left by vectors take as long as the rest (30 bodies that attract each
-    other: 194 us and 108). Long loops are not written out: of two blocks of a sum that took LLVM
-    200 ms, of the gradient of a stencil on (28, 28) 3.1 s in place of .8, at the same speed.
-    """
-    long = size is not None and size > SHORT
-    if long and "vm." in ast.unparse(loop):
-        return "tail"
-    return "" if whole and not long else "loop"
-
-
 def is_heavy(lines: Sequence[str]) -> bool:
     """Whether the LLVM text of a loop is too long to be written out inside of a recurrence."""
     return len(lines) + sum(x.count("\n") for x in lines) > HEAVY

@@ -157,8 +157,10 @@ class Module:
         """Whether loads and stores of a part of a vector cost nothing, as AVX-512's do."""
         return self.width == 512
 
-    def loop(self, order: str, group: str = "", width: int = 0) -> str:
-        """Return what marks the end of a loop that is given an order, as in `turns`."""
+    def loop(self, order: str | None, group: str = "", width: int = 0) -> str:
+        """Return what marks the end of a loop that is given an order, as in `turns`, if it is."""
+        if not order:
+            return ""
         lanes = min(width or self.lanes, self.lanes)
         hints = {
             "vectorize.width": f'"llvm.loop.vectorize.width", i32 {lanes}',
