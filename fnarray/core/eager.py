@@ -40,6 +40,7 @@ from .memo import recall, remember
 from .quiet import free_contexts, quiet_context, quietly
 from .record import Record
 from .source import tidy
+from .surgery import straight
 from .trace import state, trace_graph
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,6 +81,7 @@ def _replay_of(
     compiled as well: see `core.large`. So is one of several operations that is called often, where
     that changes no bit.
     """
+    graph = straight(graph)
     jaxpr = graph.jaxpr
     inside = [v.aval for e in jaxpr.eqns for v in e.outvars]
     compiled = exact and kind is None and not (graph.consts or config.disable_jit)

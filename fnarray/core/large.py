@@ -44,8 +44,9 @@ LARGE = 1 << 16
 _SOME = 1 << 14
 #: Multiplications of real numbers from which on a product does: 128 x 128 by 128 x 128.
 _PRODUCT = 1 << 21
-#: From this cost on a function of an element is computed by other means than NumPy's.
-_DEAR = 8
+#: From this cost on a function of an element is computed by other means than NumPy's: above that
+#: of a remainder, which is exact.
+_DEAR = 9
 #: Functions that NumPy computes of several real numbers at once, on processors where it can.
 _NUMPYS: frozenset[object] = frozenset({
     np.arccos, np.arccosh, np.arcsin, np.arcsinh, np.arctan, np.arctan2, np.arctanh, np.cbrt,
@@ -72,6 +73,8 @@ def _is_exact(eqn: Eqn) -> bool:
         return False
     kinds = {v.aval.dtype.kind for v in eqn.outvars}
     form = eqn.form()
+    if {dtype.kind for dtype in values} <= {*"biu"}:  # whoever sorts, adds or multiplies them
+        return not isinstance(form, Inline) or is_exact(form.graph)
     if isinstance(form, Inline):
         return is_exact(form.graph)
     if isinstance(form, Reduce):

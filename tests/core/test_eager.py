@@ -188,6 +188,28 @@ def test_traced_calls_are_recorded_not_replayed(x):
     assert np.allclose(fnarray.grad(jnp.mean)(x), 1 / 3)
 
 
+def test_derivatives_of_ones_own_are_replayed(x):
+    """A function with a derivative of its own is the operations in it, twice if called twice."""
+
+    @fnarray.custom_jvp
+    def f(a, b):
+        return lax.mul(a, b), b
+
+    @f.defjvp
+    def _(primals, tangents):
+        raise AssertionError("nothing is differentiated")
+
+    def g(a):
+        c, d = f(a, lax.add(a, a))
+        return [f(c, d)[0], *f(d, lax.add(c, c))]
+
+    counted_g, runs = counted(g)
+    face, v = replayed(counted_g), np.asarray(x)
+    for _ in range(30):
+        assert all(map(np.array_equal, face(x), [4 * v**3, 8 * v**3, 4 * v**2]))
+    assert len(runs) == 3
+
+
 def test_memo_is_bounded_and_cleared(x, monkeypatch):
     """It never grows past its bound, and ``clear_caches`` empties it."""
     monkeypatch.setattr(memo, "_MOST", 16)
@@ -321,6 +343,8 @@ def test_calls_give_the_same_bits_however_often(dtype):
         lambda: jnp.isclose(x, y), lambda: jnp.nan_to_num(x / y), lambda: jnp.gradient(x),
         lambda: jnp.hypot(x, y), lambda: fnarray.nn.hard_silu(x), lambda: jnp.resize(x, 31),
         lambda: jnp.heaviside(x, y), lambda: jnp.divmod(x, y), lambda: jnp.diag(x[:4], 1),
+        lambda: fnarray.nn.hard_swish(x), lambda: fnarray.scipy.special.gammasgn(x),
+        lambda: jnp.sinc(x), lambda: jnp.setxor1d(x, y, size=40),
     ):  # fmt: skip
         first = listed(f())
         assert all(
