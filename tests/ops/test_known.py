@@ -11,6 +11,7 @@ from fnarray.ops._convolve import ConvDimensionNumbers, _conv_eval
 from fnarray.ops.contract import _dot_general_eval
 from fnarray.ops.gather import GatherDimensionNumbers, GatherScatterMode
 from fnarray.ops.gather import _eval as _gather_eval
+from fnarray.ops.scatter import _eval as _scatter_eval
 from fnarray.ops.shape import _broadcast_eval
 
 #: Those of reductions are made by a function.
@@ -95,7 +96,7 @@ def test_broadcasts():
 
 @pytest.mark.parametrize("mode", list(GatherScatterMode))
 def test_gathers(mode):
-    """Whole rows, columns and elements, inside and outside; of windows nothing is known."""
+    """Whole rows, columns, elements are read and replaced; of windows nothing is known."""
     draw, x, taken = np.random.default_rng(2), drawn((4, 3, 5), np.float32), 0
     for axes in [(0,), (2,), (1, 0), (2, 0), (0, 1, 2)]:
         sizes = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
@@ -106,6 +107,10 @@ def test_gathers(mode):
                 numbers = GatherDimensionNumbers(offset, tuple(sorted(axes)), axes)
                 params = {"dimension_numbers": numbers, "slice_sizes": sizes, "mode": mode}
                 taken += check(_gather_eval, x, at, **params, fill_value=7.5)
+                new = np.asarray(_gather_eval(x, at, **params, fill_value=7.5))
+                given = {"dimension_numbers": numbers.scatter(), "mode": mode}
+                given |= {"update_jaxpr": None, "unique_indices": False}
+                assert check(_scatter_eval, x, at, -new, **given)
     assert taken == 23
     numbers = GatherDimensionNumbers((0, 1, 2), (), (0,))
     params = {"dimension_numbers": numbers, "slice_sizes": (2, 3, 5), "mode": mode}
