@@ -305,9 +305,7 @@ class Windows:
             start = np.minimum(np.maximum(raw[..., k], 0), max(self.limits[d], 0))
             inside &= start == raw[..., k]
             found[d] = start
-        for d, k in zip(self.batching, self.indices_batching, strict=True):
-            line = [-1 if a == k else 1 for a in range(len(self.batch))]
-            found[d] = np.broadcast_to(np.arange(self.batch[k]).reshape(line), self.batch)
+        found.update((d, np.broadcast_to(line, self.batch)) for d, line in self.lines.items())
         return dict(sorted(found.items())), inside
 
     def box(self, indices: np.ndarray) -> tuple[tuple[slice, ...], bool]:
@@ -318,10 +316,19 @@ class Windows:
         return box, bool(inside.all())
 
     @cached_property
+    def lines(self) -> dict[int, np.ndarray]:
+        """Starts along the axes that run along with one of the batch."""
+        found: dict[int, np.ndarray] = {}
+        for d, k in zip(self.batching, self.indices_batching, strict=True):
+            line = [-1 if a == k else 1 for a in range(len(self.batch))]
+            found[d] = np.arange(self.batch[k]).reshape(line)
+        return found
+
+    @cached_property
     def rows(self) -> tuple[Shape, Shape] | None:
         """How NumPy reaches whole rows or elements, as `lattice` says; None of other windows."""
         whole = all(self.whole[d] == self.sizes[d] for d in self.window_axes)
-        if not whole or self.batching or not self.collapsed == tuple(sorted(self.index_map)) != ():
+        if not whole or not self.collapsed == tuple(sorted(self.index_map)) != ():
             return None
         starts, _ = self.starts(np.zeros(self.indices, np.intp))
         order, _, axes = self.lattice(starts)
@@ -333,7 +340,10 @@ class Windows:
         Indices are signed, and there are some.
         """
         found: list[np.ndarray] = []
-        for d in self.collapsed:
+        for d in sorted((*self.collapsed, *self.batching)):
+            if d in self.lines:
+                found.append(self.lines[d])
+                continue
             place = indices[..., self.index_map.index(d)]
             if place.min() < 0 or place.max() > self.limits[d]:
                 return None

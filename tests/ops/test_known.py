@@ -112,6 +112,10 @@ def test_gathers(mode):
                 given |= {"update_jaxpr": None, "unique_indices": False}
                 assert check(_scatter_eval, x, at, -new, **given)
     assert taken == 23
+    at = draw.integers(-1, 6, (4, 3, 2, 1), dtype=np.int32)  # along an axis, the others together
+    params = {"dimension_numbers": GatherDimensionNumbers((), (2,), (2,), (0, 1), (0, 1))}
+    assert check(_gather_eval, x, at, **params, slice_sizes=(1, 1, 1), mode=mode, fill_value=0)
+    assert check(_gather_eval, x, at % 5, **params, slice_sizes=(1,) * 3, mode=mode, fill_value=0)
     numbers = GatherDimensionNumbers((0, 1, 2), (), (0,))
     params = {"dimension_numbers": numbers, "slice_sizes": (2, 3, 5), "mode": mode}
     assert not check(_gather_eval, x, np.zeros(1, np.int32), **params, fill_value=None)
