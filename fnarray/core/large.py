@@ -35,6 +35,7 @@ __all__ = [
     "is_large",
     "later",
     "looped",
+    "pays_often",
     "plainly",
     "runs_as_program",
 ]
@@ -48,6 +49,8 @@ _PRODUCT = 1 << 21
 #: From this cost on a function of an element is computed by other means than NumPy's: above that
 #: of a remainder, which is exact.
 _DEAR = 9
+#: So many operations take NumPy longer than a program, where there are few elements.
+_SHORT = 3
 #: Functions that NumPy computes of several real numbers at once, on processors where it can.
 _NUMPYS: frozenset[object] = frozenset({
     np.arccos, np.arccosh, np.arcsin, np.arcsinh, np.arctan, np.arctan2, np.arctanh, np.cbrt,
@@ -85,9 +88,23 @@ def _is_exact(eqn: Eqn) -> bool:
         return kinds <= {"b", "i", "u"}
     if isinstance(form, Update):  # the last one counts
         return form.combine == "{1}"
+    if isinstance(form, Library):
+        return form.exact
     return isinstance(form, Iota | Reindex | Pieces) or (
         isinstance(form, Map) and form.cost < _DEAR
     )
+
+
+def pays_often(graph: ClosedGraph) -> bool:
+    """Whether a graph on few elements is worth compiling once it is called often.
+
+    No bit may change, and NumPy has to take longer than the launch of a program, 2 us: several
+    operations, or a decomposition by LAPACK, whose wrapper in Python takes more than it.
+    """
+    if not (runs_as_program(graph) and is_exact(graph)):
+        return False
+    forms = [eqn.form() for eqn in graph.jaxpr.eqns]
+    return len(forms) >= _SHORT or any(isinstance(f, Library) and f.exact for f in forms)
 
 
 def compiles() -> bool:

@@ -357,6 +357,23 @@ def test_calls_give_the_same_bits_however_often(dtype):
         )
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 24])
+def test_decompositions_give_the_same_bits_however_often(n):
+    """What LAPACK alone computes is LAPACK's, to the bit, when it is compiled."""
+    a = asarray(np.random.default_rng(n).normal(size=(n, n)).astype(np.float32))
+    for f in (
+        lambda: jnp.linalg.eigh(a), lambda: jnp.linalg.svd(a), lambda: lax.linalg.schur(a),
+        lambda: jnp.linalg.eigvalsh(a), lambda: lax.linalg.svd(a, compute_uv=False),
+        lambda: lax.linalg.tridiagonal(a), lambda: jnp.linalg.pinv(a), lambda: jnp.linalg.cond(a),
+    ):  # fmt: skip
+        first = fnarray.tree.leaves(f())
+        assert all(
+            _bits(x) == _bits(y)
+            for _ in range(24)
+            for x, y in zip(first, fnarray.tree.leaves(f()), strict=True)
+        )
+
+
 def test_numpy_operands_are_replayed_and_may_change():
     """An array of NumPy's is read anew by every call, and the call is replayed all the same."""
     f, runs = counted(lambda a, b: lax.mul(lax.add(a, b), b))
