@@ -317,6 +317,7 @@ def holding(
             form=form or (lambda ins, outs, **params: Inline(params[family.held])),
             multiple_results=True,
             quiet=quiet,
+            stepwise=eval is None and form is None,
             print_params=print_params,
             **(own | rules),
         )

@@ -35,11 +35,12 @@ from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
 from .graph import ClosedGraph
 from .hooks import compiled_call
-from .large import compiles, is_exact, is_large, later, runs_as_program
+from .large import compiles, is_exact, is_large, later, pays_often, runs_as_program
 from .memo import recall, remember
 from .quiet import free_contexts, quiet_context, quietly
 from .record import Record
 from .source import tidy
+from .surgery import straight
 from .trace import state, trace_graph
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,8 +55,6 @@ Numbers = Callable[..., Sequence[ShapedArray]]
 #: A signature that was met once. False, as no replay is: one test tells what is to be replayed.
 _SEEN = False
 _DOUBLE = ("float64", "complex128")
-#: So many operations take NumPy longer than a program, where there are few elements: 2 us.
-_SHORT = 3
 #: Calls after which what computes the same bits compiled is.
 _OFTEN = 20
 #: Errors of a function whose operations follow from values.
@@ -80,6 +79,7 @@ def _replay_of(
     compiled as well: see `core.large`. So is one of several operations that is called often, where
     that changes no bit.
     """
+    graph = straight(graph)
     jaxpr = graph.jaxpr
     inside = [v.aval for e in jaxpr.eqns for v in e.outvars]
     compiled = exact and kind is None and not (graph.consts or config.disable_jit)
@@ -90,7 +90,7 @@ def _replay_of(
     if not all(e.primitive.quiet and not e.primitive.effects for e in jaxpr.eqns):
         return None
     by_numpy = _by_numpy(quietly(Record, graph), graph.jaxpr.out_avals, kind)
-    if len(jaxpr.eqns) < _SHORT or not (is_exact(graph) and runs_as_program(graph)):
+    if not pays_often(graph):
         return by_numpy
     return later(by_numpy, _program(graph, kind), _OFTEN)
 

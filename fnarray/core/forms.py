@@ -237,6 +237,8 @@ class Library:
     stacked : bool
         Whether ``statics`` begin with the length of the arrays' first axes, along which the kernel
         does the same, so that threads may take parts of it.
+    exact : bool
+        Whether the kernel calls what ``eval`` calls, and gives its bits.
     """
 
     op: KernelRef
@@ -247,6 +249,7 @@ class Library:
     blas: bool = False
     passes: tuple[tuple[KernelRef, tuple[Any, ...]], ...] = ()
     stacked: bool = False
+    exact: bool = False
 
 
 #: What only the primitive's ``eval`` computes.

@@ -34,6 +34,8 @@ __all__ = [
     "is_exact",
     "is_large",
     "later",
+    "looped",
+    "pays_often",
     "plainly",
     "runs_as_program",
 ]
@@ -44,14 +46,20 @@ LARGE = 1 << 16
 _SOME = 1 << 14
 #: Multiplications of real numbers from which on a product does: 128 x 128 by 128 x 128.
 _PRODUCT = 1 << 21
-#: From this cost on a function of an element is computed by other means than NumPy's.
-_DEAR = 8
+#: From this cost on a function of an element is computed by other means than NumPy's: above that
+#: of a remainder, which is exact.
+_DEAR = 9
+#: So many operations take NumPy longer than a program, where there are few elements.
+_SHORT = 3
 #: Functions that NumPy computes of several real numbers at once, on processors where it can.
 _NUMPYS: frozenset[object] = frozenset({
     np.arccos, np.arccosh, np.arcsin, np.arcsinh, np.arctan, np.arctan2, np.arctanh, np.cbrt,
     np.cos, np.cosh, np.exp2, np.expm1, np.log, np.log1p, np.power, np.sin, np.sinh, np.tan,
     np.tanh,
 })  # fmt: skip
+#: Evaluators of hundreds of NumPy's calls, for which programs stand at any number of elements: a
+#: derivative of 16 incomplete gamma functions took NumPy 500 ms, and takes 3 us.
+looped: set[Callable[..., Any]] = set()
 #: Kernels that run as plain Python take a second for a million elements.
 _INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
@@ -72,13 +80,31 @@ def _is_exact(eqn: Eqn) -> bool:
         return False
     kinds = {v.aval.dtype.kind for v in eqn.outvars}
     form = eqn.form()
+    if {dtype.kind for dtype in values} <= {*"biu"}:  # whoever sorts, adds or multiplies them
+        return not isinstance(form, Inline) or is_exact(form.graph)
     if isinstance(form, Inline):
         return is_exact(form.graph)
     if isinstance(form, Reduce):
         return kinds <= {"b", "i", "u"}
+    if isinstance(form, Update):  # the last one counts
+        return form.combine == "{1}"
+    if isinstance(form, Library):
+        return form.exact
     return isinstance(form, Iota | Reindex | Pieces) or (
         isinstance(form, Map) and form.cost < _DEAR
     )
+
+
+def pays_often(graph: ClosedGraph) -> bool:
+    """Whether a graph on few elements is worth compiling once it is called often.
+
+    No bit may change, and NumPy has to take longer than the launch of a program, 2 us: several
+    operations, or a decomposition by LAPACK, whose wrapper in Python takes more than it.
+    """
+    if not (runs_as_program(graph) and is_exact(graph)):
+        return False
+    forms = [eqn.form() for eqn in graph.jaxpr.eqns]
+    return len(forms) >= _SHORT or any(isinstance(f, Library) and f.exact for f in forms)
 
 
 def compiles() -> bool:
@@ -142,6 +168,11 @@ def evaluator(
     a program: at once if bits depend on it, else from the third call on. So are large products and
     convolutions.
     """
+    if prim.eval in looped:
+        graph = one_equation(prim, tuple(ins), tuple(params.items()))
+        if runs_as_program(graph):
+            run = partial(_program, graph)
+            return run if prim.multiple_results else lambda *data: run(*data)[0]
     by_numpy = plainly(prim, params)
     if prim.quiet:
         by_numpy = partial(quietly, evaluation(prim.eval, ins, params))
@@ -162,9 +193,13 @@ def evaluator(
         return by_numpy
 
     def program(*data: np.ndarray) -> np.ndarray:
-        return compiled_call(graph, data)[0]
+        return _program(graph, *data)[0]
 
     return later(by_numpy, program, 2) if is_exact(graph) else program
+
+
+def _program(graph: ClosedGraph, *data: np.ndarray) -> Sequence[np.ndarray]:
+    return compiled_call(graph, data)
 
 
 def _multiplications(form: Contract, lhs: ShapedArray, out: ShapedArray) -> int:

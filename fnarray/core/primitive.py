@@ -67,6 +67,8 @@ class Primitive:
         Whether ``eval`` runs with NumPy's floating-point warnings off. Not where it runs graphs,
         whose operations see to it themselves, or the user's Python, which is to see the
         caller's context.
+    stepwise : bool
+        Whether ``eval`` is no more than the operations of the graph that ``form`` inlines.
     weak : bool
         Whether results are weakly typed when every operand is.
     word : bool
@@ -96,6 +98,7 @@ class Primitive:
         "print_name",
         "print_params",
         "quiet",
+        "stepwise",
         "transpose",
         "typed",
         "word",
@@ -124,6 +127,7 @@ class Primitive:
         effects: tuple[str, ...] = (),
         multiple_results: bool = False,
         quiet: bool = True,
+        stepwise: bool = False,
         word: bool = False,
         typed: bool = False,
         affine: bool = False,
@@ -141,6 +145,7 @@ class Primitive:
         self.effects = effects
         self.multiple_results = multiple_results
         self.quiet = quiet
+        self.stepwise = stepwise
         self.word = word
         self.typed = typed or word
         self.affine = affine

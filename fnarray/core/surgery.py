@@ -109,6 +109,31 @@ def substituted(eqns: Iterable[Eqn], names: Mapping[Var, Atom]) -> tuple[Eqn, ..
     )
 
 
+def straight(closed: ClosedGraph) -> ClosedGraph:
+    """Return a graph with the operations of graphs it holds in place of what only runs those."""
+    if not any(eqn.primitive.stepwise for eqn in closed.jaxpr.eqns):
+        return closed
+    eqns: list[Eqn] = []
+
+    def walk(graph: Graph, env: dict[Var, Atom]) -> tuple[Atom, ...]:
+        def read(atom: Atom) -> Atom:
+            return env[atom] if isinstance(atom, Var) else atom
+
+        for eqn in graph.eqns:
+            ins = tuple(map(read, eqn.invars))
+            if eqn.primitive.stepwise and not (inner := eqn.form().graph).consts:
+                outs = walk(inner.jaxpr, dict(zip(inner.jaxpr.invars, ins, strict=True)))
+            else:  # a graph that is called twice has new names each time
+                outs = tuple(Var(v.aval) for v in eqn.outvars)
+                eqns.append(Eqn(eqn.primitive, ins, outs, eqn.params, eqn.source))
+            env.update(zip(eqn.outvars, outs, strict=True))
+        return tuple(map(read, graph.outvars))
+
+    g = closed.jaxpr
+    outs = walk(g, {v: v for v in (*g.constvars, *g.invars)})
+    return ClosedGraph(Graph(g.constvars, g.invars, tuple(eqns), outs, g.debug_name), closed.consts)
+
+
 # ---- where arrays are ----------------------------------------------------------------------------
 
 

@@ -265,6 +265,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 @moving
+@replayed
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Return the slices of an array along an axis, which they lack."""
     x = array_of("unstack", x)

@@ -13,6 +13,7 @@ from .. import lax
 from ..control.scan import map as lax_map
 from ..core.array import Array, asarray
 from ..core.dtypes import canonicalize_dtype, is_bool
+from ..core.eager import replayed
 from ..core.source import user_source
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
@@ -129,6 +130,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 # --- flat indices -------------------------------------------------------------------------------
 
 
+@replayed
 def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     """Return the index along each axis for indices of the flattened array.
 

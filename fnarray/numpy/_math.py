@@ -402,6 +402,7 @@ def trunc(x: Any, /) -> Array:
     return choose_where(lax.lt(x, const(x, 0)), lax.ceil(x), lax.floor(x))
 
 
+@replayed
 def rint(x: Any, /) -> Array:
     """Nearest integer as a float, halves to even."""
     x = as_operand("rint", x)
@@ -418,6 +419,7 @@ def _round_parts(x: Array) -> Array:
     return lax.round(x, even)
 
 
+@replayed
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     """Round to a number of decimals, halves to even.
 

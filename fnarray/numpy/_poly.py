@@ -94,7 +94,10 @@ def _added(name: str, a1: Any, a2: Any, sign: int) -> Array:
     if sign < 0:
         b = lax.neg(b)
     long, short = (a, b) if a.shape[0] >= b.shape[0] else (b, a)
-    return long.at[long.shape[0] - short.shape[0] :].add(short)
+    more = long.shape[0] - short.shape[0]
+    end = lax.slice_in_dim(long, more, None)
+    total = lax.add(end, stretch(name, short, end.shape))
+    return lax.concatenate([lax.slice_in_dim(long, 0, more), total], 0) if more else total
 
 
 @replayed

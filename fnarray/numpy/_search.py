@@ -477,6 +477,7 @@ def functional(name: str, inplace: bool) -> None:
 
 
 @moving
+@replayed
 def put_along_axis(
     arr: Any,
     indices: Any,

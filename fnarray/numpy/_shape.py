@@ -207,6 +207,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 
 @moving
+@replayed
 def resize(a: Any, new_shape: Any) -> Array:
     """Return an array of a new shape, filled with ``a``'s elements, repeated or cut as needed.
 

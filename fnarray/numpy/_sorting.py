@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
@@ -328,7 +328,25 @@ def _count_smaller(a: Array, v: Array, right: bool, dtype: np.dtype) -> Array:
     return lax.reduce_sum(lax.convert_element_type(below, dtype), (v.ndim,))
 
 
-@replayed
+def _digitize_alike(
+    x: Any, bins: Any, right: bool = False, *, method: str | None = None
+) -> Callable[..., Any] | None:
+    """Return what finds bins by NumPy, among arrays of one dtype."""
+    side = "left" if right else "right"
+    found = _search_alike(bins, x, side)
+    if found is None or bins.ndim != 1 or not bins.size:
+        return None
+
+    def evaluate(x: np.ndarray, bins: np.ndarray) -> np.ndarray:
+        if bins[-1] >= bins[0]:
+            return found(bins, x)
+        after = found(bins[::-1], x)
+        return after.dtype.type(len(bins)) - after
+
+    return evaluate
+
+
+@replayed(instead=_digitize_alike)
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """Return, for each value, the number of the bin that it falls into.
 

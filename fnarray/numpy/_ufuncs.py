@@ -256,6 +256,7 @@ def _integer_power(x: Array, y: Array) -> Array:
 
 
 @ufunc_of()
+@replayed
 def float_power(x: Any, y: Any, /) -> Array:
     """``x ** y`` in floating point, also for integers."""
     return lax.pow(*promote_args_inexact("float_power", x, y))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def scatter_eval(
     if not updates.size:
         return out
     clip = mode is GatherScatterMode.CLIP
-    if np.prod(windows.batch, dtype=int) == 1:
+    if prod(windows.batch) == 1:
         box, inside = windows.box(indices)
         if inside or clip:
             shape = out[box].shape

@@ -301,12 +301,11 @@ class Windows:
         found = {d: np.zeros(self.batch, np.intp) for d in self.collapsed}
         inside = np.ones(self.batch, bool)
         for k, d in enumerate(self.index_map):
-            start = np.clip(raw[..., k], 0, max(self.limits[d], 0))
+            # Two calls: `numpy.clip` takes few numbers ten times as long.
+            start = np.minimum(np.maximum(raw[..., k], 0), max(self.limits[d], 0))
             inside &= start == raw[..., k]
             found[d] = start
-        for d, k in zip(self.batching, self.indices_batching, strict=True):
-            line = [-1 if a == k else 1 for a in range(len(self.batch))]
-            found[d] = np.broadcast_to(np.arange(self.batch[k]).reshape(line), self.batch)
+        found.update((d, np.broadcast_to(line, self.batch)) for d, line in self.lines.items())
         return dict(sorted(found.items())), inside
 
     def box(self, indices: np.ndarray) -> tuple[tuple[slice, ...], bool]:
@@ -315,6 +314,41 @@ class Windows:
         first = [int(starts[d].flat[0]) if d in starts else 0 for d in range(len(self.whole))]
         box = tuple(slice(s, s + w) for s, w in zip(first, self.sizes, strict=True))
         return box, bool(inside.all())
+
+    @cached_property
+    def lines(self) -> dict[int, np.ndarray]:
+        """Starts along the axes that run along with one of the batch."""
+        found: dict[int, np.ndarray] = {}
+        for d, k in zip(self.batching, self.indices_batching, strict=True):
+            line = [-1 if a == k else 1 for a in range(len(self.batch))]
+            found[d] = np.arange(self.batch[k]).reshape(line)
+        return found
+
+    @cached_property
+    def rows(self) -> tuple[Shape, Shape] | None:
+        """How NumPy reaches whole rows or elements, as `lattice` says; None of other windows."""
+        whole = all(self.whole[d] == self.sizes[d] for d in self.window_axes)
+        if not whole or not self.collapsed == tuple(sorted(self.index_map)) != ():
+            return None
+        starts, _ = self.starts(np.zeros(self.indices, np.intp))
+        order, _, axes = self.lattice(starts)
+        return order, axes
+
+    def places(self, indices: np.ndarray) -> tuple[np.ndarray, ...] | None:
+        """Return the places of rows along the axes they are of; None unless all are inside.
+
+        Indices are signed, and there are some.
+        """
+        found: list[np.ndarray] = []
+        for d in sorted((*self.collapsed, *self.batching)):
+            if d in self.lines:
+                found.append(self.lines[d])
+                continue
+            place = indices[..., self.index_map.index(d)]
+            if place.min() < 0 or place.max() > self.limits[d]:
+                return None
+            found.append(place)
+        return tuple(found)
 
     def lattice(self, starts: dict[int, np.ndarray]) -> tuple[Shape, tuple[Any, ...], Shape]:
         """Return how NumPy indexing reaches the windows.

@@ -16,6 +16,7 @@ import numpy as np
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype, uint8, uint16, uint32, uint64
+from ..core.large import looped
 from ..core.primitive import Primitive
 from ..core.trace import bind, no_trace
 from ..errors import ShapeError
@@ -129,6 +130,9 @@ def _aval(
 def _eval(state: np.ndarray, **params: Any) -> tuple[np.ndarray, ...]:
     with no_trace():
         return tuple(np.asarray(out) for out in _rng_bit_generator(as_array(state), **params))
+
+
+looped.add(_eval)
 
 
 def _batch(

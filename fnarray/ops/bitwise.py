@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.avals import ShapedArray
+from ..core.record import known_of
 from .kit.checks import ANY, FLOAT, INTEGER, LOGICAL, kind
 from .kit.declare import elementwise
 from .kit.rules import CONSTANT
@@ -67,29 +69,26 @@ def _signed(x: np.ndarray) -> np.ndarray:
     return x.view(f"i{x.dtype.itemsize}")
 
 
-def _shift(x: np.ndarray, amount: np.ndarray, shift: Any, past: Any) -> np.ndarray:
-    """Shift where the amount is within the width of ``x``; give ``past`` elsewhere."""
-    inside = _unsigned(amount) < 8 * x.dtype.itemsize
-    count = np.where(inside, amount, 0).astype(x.dtype)
-    return np.where(inside, shift(x, count), past)
-
-
-def _shift_left(x: np.ndarray, amount: np.ndarray) -> np.ndarray:
-    return _shift(x, amount, np.left_shift, np.zeros((), x.dtype))
+# NumPy, too, gives zeros, or copies of the sign, where the amount is outside the width.
 
 
 def _shift_right_logical(x: np.ndarray, amount: np.ndarray) -> np.ndarray:
-    bits = _unsigned(x)
-    return _shift(bits, amount, np.right_shift, np.zeros((), bits.dtype)).view(x.dtype)
+    return np.right_shift(_unsigned(x), _unsigned(amount)).view(x.dtype)
 
 
 def _shift_right_arithmetic(x: np.ndarray, amount: np.ndarray) -> np.ndarray:
-    bits = _signed(x)
-    sign = bits >> bits.dtype.type(8 * x.dtype.itemsize - 1)
-    return _shift(bits, amount, np.right_shift, sign).view(x.dtype)
+    return np.right_shift(_signed(x), _signed(amount)).view(x.dtype)
 
 
-@_flat("sc.shl({0}, {1})", eval=_shift_left, dtypes=INTEGER)
+def _known_shift(own: str, x: ShapedArray, *_: ShapedArray) -> np.ufunc | None:
+    return np.right_shift if x.dtype.kind == own else None
+
+
+known_of[_shift_right_logical] = partial(_known_shift, "u")
+known_of[_shift_right_arithmetic] = partial(_known_shift, "i")
+
+
+@_flat("sc.shl({0}, {1})", eval=np.left_shift, dtypes=INTEGER)
 def shift_left(x: Any, y: Any) -> Any:
     """``x << y``; 0 where ``y`` is negative or no less than the width."""
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.array import Array, aval_of
 from ..core.dtypes import as_dtype, canonicalize_dtype
+from ..core.eager import replayed
 from ..core.hooks import cut_as
 from ..core.trace import bind
 from ._convolve import conv_general_dilated_p
@@ -213,6 +214,7 @@ def conv_with_general_padding(
     )
 
 
+@replayed
 def conv_transpose(
     lhs: Any,
     rhs: Any,

@@ -10,6 +10,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import int32
+from ..core.eager import replayed
 from ..core.forms import HOST, KernelRef, Library
 from ..core.record import known_of
 from ..core.tangents import is_zero, zero_of
@@ -317,6 +318,7 @@ lu_p = kernel_call(
 )
 
 
+@replayed
 def lu(x: Any) -> list[Array]:
     """Factor matrices by elimination with exchanges of rows: ``x[permutation] = L @ U``.
 

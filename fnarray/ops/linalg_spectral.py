@@ -12,6 +12,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import is_complex, to_complex, to_real
+from ..core.eager import replayed
 from ..core.forms import HOST, Library
 from ..core.libraries import library
 from ..core.primitive import Missing
@@ -332,6 +333,7 @@ def _eig_call(ins: Any, outs: Any, **params: Any) -> Library:
 eig_p = by_library("eig", _eig_aval, _eig_eval, jvp=_eig_jvp, call=_eig_call)
 
 
+@replayed
 def eig(
     x: Any,
     *,
@@ -418,6 +420,7 @@ schur_p = by_library(
 )
 
 
+@replayed
 def schur(
     x: Any,
     *,

@@ -14,6 +14,7 @@ from ..core.avals import ShapedArray
 from ..core.forms import Update
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, Rule, RuleOf
+from ..core.record import known_of
 from ..core.tangents import Zero, is_undefined, is_zero
 from ..core.trace import Tracer, bind, trace_graph
 from ..errors import MissingRuleError, ShapeError
@@ -288,6 +289,39 @@ def _eval(
     return scatter_eval(
         x, indices, updates, windows=windows, mode=mode, ufunc=how, unique=unique_indices
     )
+
+
+def _known_set(
+    x: ShapedArray,
+    indices: ShapedArray,
+    updates: ShapedArray,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    update_jaxpr: ClosedGraph | None,
+    **params: Any,
+) -> Callable[..., np.ndarray] | None:
+    """Return what replaces whole rows, columns or elements, where all are inside, as `gather`'s."""
+    windows = _windows(x.shape, indices.shape, updates.shape, dimension_numbers)
+    if update_jaxpr is not None or windows.rows is None or indices.dtype.kind != "i":
+        return None
+    if not (x.size and updates.size):
+        return None
+    order, axes = windows.rows
+    back = tuple(np.argsort(axes).tolist())
+    known = {"dimension_numbers": dimension_numbers, "update_jaxpr": update_jaxpr, **params}
+
+    def put(x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+        places = windows.places(indices)
+        if places is None:
+            return _eval(x, indices, updates, **known)
+        out = x.copy()
+        out.transpose(order)[places] = updates.transpose(back)
+        return out
+
+    return put
+
+
+known_of[_eval] = _known_set
 
 
 def _form(

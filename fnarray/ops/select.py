@@ -12,6 +12,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import is_bool, is_complex
 from ..core.forms import Map
 from ..core.primitive import Primitive, RuleOf
+from ..core.record import known_of
 from ..core.tangents import Zero, is_undefined, is_zero, tangent_aval
 from ..core.trace import bind
 from ..errors import ShapeError
@@ -55,6 +56,19 @@ def _select_eval(which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
     for k, case in enumerate(cases[1:], 1):
         chosen = picked(which >= k, case, chosen)
     return chosen
+
+
+def _between(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
+    return np.where(which, yes, no)
+
+
+def _known_select(which: ShapedArray, *cases: ShapedArray) -> Callable[..., np.ndarray] | None:
+    """Return NumPy's function for a choice between two of few elements."""
+    few = len(cases) == 2 and cases[0].size < _MANY
+    return _between if few and which.dtype == np.bool_ else None
+
+
+known_of[_select_eval] = _known_select
 
 
 #: From so many elements on, a choice by masks pays for its four calls.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..core.avals import ShapedArray
 from ..core.forms import Inline, Piece, Pieces
 from ..core.graph import ClosedGraph, Eqn, Graph, Var
 from ..core.primitive import Primitive
+from ..core.record import known_of
 from ..core.tangents import is_undefined
 from ..core.trace import bind
 from ..errors import ShapeError
@@ -82,6 +83,16 @@ def _slice_eval(
     if strides is None:
         return x[tuple(map(builtins.slice, start_indices, limit_indices))]
     return x[tuple(map(builtins.slice, start_indices, limit_indices, strides))]
+
+
+def _known_slice(
+    x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
+) -> Callable[[np.ndarray], np.ndarray]:
+    given = start_indices, limit_indices, strides or (None,) * len(start_indices)
+    return operator.itemgetter(tuple(map(builtins.slice, *given)))
+
+
+known_of[_slice_eval] = _known_slice
 
 
 def _slice_transpose(

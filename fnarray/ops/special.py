@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import finfo
+from ..core.large import looped
 from ..core.libraries import library
 from ..core.primitive import Missing
 from ..errors import MissingRuleError
@@ -354,6 +355,9 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
 def _random_gamma_grad(a: np.ndarray, x: np.ndarray) -> Any:
     a64, x64 = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
     return np.where((x64 == 0) & (a64 > 0), 0.0, -x64 * _scaled_slope(a64, x64))
+
+
+looped.update((_igamma_grad_a, _random_gamma_grad))
 
 
 @elementwise(

@@ -7,11 +7,12 @@ from typing import Any
 
 from .. import numpy as jnp
 from ..core.array import Array, aval_of
+from ..core.eager import replayed
 from ..lax import linalg as lal
 from ..ops.kit.canonical import canonical_shape
 from ..ops.kit.matrix import diagonal, scale_columns, swap
 from ._args import check_shape, dtype_of, param
-from ._samplers import program_sampler, sampler
+from ._samplers import sampler
 from ._uniform import normal
 
 __all__ = ["multivariate_normal", "orthogonal"]
@@ -81,7 +82,8 @@ def multivariate_normal(
     return mean + jnp.einsum("...ij,...j->...i", factor, z)
 
 
-@program_sampler
+@sampler
+@replayed(program=True)
 def orthogonal(
     key: Any,
     n: int,

@@ -188,6 +188,28 @@ def test_traced_calls_are_recorded_not_replayed(x):
     assert np.allclose(fnarray.grad(jnp.mean)(x), 1 / 3)
 
 
+def test_derivatives_of_ones_own_are_replayed(x):
+    """A function with a derivative of its own is the operations in it, twice if called twice."""
+
+    @fnarray.custom_jvp
+    def f(a, b):
+        return lax.mul(a, b), b
+
+    @f.defjvp
+    def _(primals, tangents):
+        raise AssertionError("nothing is differentiated")
+
+    def g(a):
+        c, d = f(a, lax.add(a, a))
+        return [f(c, d)[0], *f(d, lax.add(c, c))]
+
+    counted_g, runs = counted(g)
+    face, v = replayed(counted_g), np.asarray(x)
+    for _ in range(30):
+        assert all(map(np.array_equal, face(x), [4 * v**3, 8 * v**3, 4 * v**2]))
+    assert len(runs) == 3
+
+
 def test_memo_is_bounded_and_cleared(x, monkeypatch):
     """It never grows past its bound, and ``clear_caches`` empties it."""
     monkeypatch.setattr(memo, "_MOST", 16)
@@ -244,6 +266,8 @@ def test_replays_repeat_elements_and_let_go_of_values(shape):
 # ---- many elements -------------------------------------------------------------------------------
 
 MANY = 70_000
+#: Places of which some repeat.
+LAST = np.arange(26, dtype=np.int32)[::-1] % 7
 
 
 def _bits(x):
@@ -321,12 +345,32 @@ def test_calls_give_the_same_bits_however_often(dtype):
         lambda: jnp.isclose(x, y), lambda: jnp.nan_to_num(x / y), lambda: jnp.gradient(x),
         lambda: jnp.hypot(x, y), lambda: fnarray.nn.hard_silu(x), lambda: jnp.resize(x, 31),
         lambda: jnp.heaviside(x, y), lambda: jnp.divmod(x, y), lambda: jnp.diag(x[:4], 1),
+        lambda: fnarray.nn.hard_swish(x), lambda: fnarray.scipy.special.gammasgn(x),
+        lambda: jnp.sinc(x), lambda: jnp.put_along_axis(x, LAST, y, 0, inplace=False),
+        lambda: jnp.setxor1d(x, y, size=40),
     ):  # fmt: skip
         first = listed(f())
         assert all(
             np.array_equal(a, b, equal_nan=True)
             for _ in range(30)
             for a, b in zip(first, listed(f()), strict=True)
+        )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 24])
+def test_decompositions_give_the_same_bits_however_often(n):
+    """What LAPACK alone computes is LAPACK's, to the bit, when it is compiled."""
+    a = asarray(np.random.default_rng(n).normal(size=(n, n)).astype(np.float32))
+    for f in (
+        lambda: jnp.linalg.eigh(a), lambda: jnp.linalg.svd(a), lambda: lax.linalg.schur(a),
+        lambda: jnp.linalg.eigvalsh(a), lambda: lax.linalg.svd(a, compute_uv=False),
+        lambda: lax.linalg.tridiagonal(a), lambda: jnp.linalg.pinv(a), lambda: jnp.linalg.cond(a),
+    ):  # fmt: skip
+        first = fnarray.tree.leaves(f())
+        assert all(
+            _bits(x) == _bits(y)
+            for _ in range(24)
+            for x, y in zip(first, fnarray.tree.leaves(f()), strict=True)
         )
 
 

@@ -9,6 +9,9 @@ from fnarray.core.avals import ShapedArray
 from fnarray.core.record import known_of
 from fnarray.ops._convolve import ConvDimensionNumbers, _conv_eval
 from fnarray.ops.contract import _dot_general_eval
+from fnarray.ops.gather import GatherDimensionNumbers, GatherScatterMode
+from fnarray.ops.gather import _eval as _gather_eval
+from fnarray.ops.scatter import _eval as _scatter_eval
 from fnarray.ops.shape import _broadcast_eval
 
 #: Those of reductions are made by a function.
@@ -89,3 +92,30 @@ def test_broadcasts():
     x = np.arange(6.0)
     assert check(_broadcast_eval, x, shape=(1, 6, 1), broadcast_dimensions=(1,))
     assert not check(_broadcast_eval, x, shape=(2, 6), broadcast_dimensions=(1,))
+
+
+@pytest.mark.parametrize("mode", list(GatherScatterMode))
+def test_gathers(mode):
+    """Whole rows, columns, elements are read and replaced; of windows nothing is known."""
+    draw, x, taken = np.random.default_rng(2), drawn((4, 3, 5), np.float32), 0
+    for axes in [(0,), (2,), (1, 0), (2, 0), (0, 1, 2)]:
+        sizes = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+        for batch, low, high in [((), 0, 3), ((6,), 0, 3), ((2, 3), -2, 7)]:
+            rank = len(batch) + x.ndim - len(axes)
+            for offset in {tuple(range(len(batch), rank)), tuple(range(x.ndim - len(axes)))}:
+                at = draw.integers(low, high, (*batch, len(axes)), dtype=np.int32)
+                numbers = GatherDimensionNumbers(offset, tuple(sorted(axes)), axes)
+                params = {"dimension_numbers": numbers, "slice_sizes": sizes, "mode": mode}
+                taken += check(_gather_eval, x, at, **params, fill_value=7.5)
+                new = np.asarray(_gather_eval(x, at, **params, fill_value=7.5))
+                given = {"dimension_numbers": numbers.scatter(), "mode": mode}
+                given |= {"update_jaxpr": None, "unique_indices": False}
+                assert check(_scatter_eval, x, at, -new, **given)
+    assert taken == 23
+    at = draw.integers(-1, 6, (4, 3, 2, 1), dtype=np.int32)  # along an axis, the others together
+    params = {"dimension_numbers": GatherDimensionNumbers((), (2,), (2,), (0, 1), (0, 1))}
+    assert check(_gather_eval, x, at, **params, slice_sizes=(1, 1, 1), mode=mode, fill_value=0)
+    assert check(_gather_eval, x, at % 5, **params, slice_sizes=(1,) * 3, mode=mode, fill_value=0)
+    numbers = GatherDimensionNumbers((0, 1, 2), (), (0,))
+    params = {"dimension_numbers": numbers, "slice_sizes": (2, 3, 5), "mode": mode}
+    assert not check(_gather_eval, x, np.zeros(1, np.int32), **params, fill_value=None)

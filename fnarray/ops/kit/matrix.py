@@ -267,17 +267,19 @@ def lu_flops(m: int, n: int) -> float:
     return k * (2 * m * n - k * (m + n) + 2 * k * k / 3)
 
 
-def by_lapack(function: str, x: ShapedArray, *statics: Any) -> Library:
+def by_lapack(function: str, x: ShapedArray, *statics: Any, exact: bool = True) -> Library:
     """Return how decompositions lower that are LAPACK's in kernels too, which call its routines.
 
-    The kernel is told how many matrices there are, and ``statics``.
+    The kernel is told how many matrices there are, and ``statics``. One that does more than call
+    the routine is not ``exact``.
     """
     if not x.size:
         return HOST
     m, n = x.shape[-2:]
+    threads = max(m, n) > SMALL
     given = (count(x.shape[:-2]), *statics)
     op = KernelRef("lapack", parted(function, x))
-    return Library(op, given, isqrt(m * n), blas=max(m, n) > SMALL)
+    return Library(op, given, isqrt(m * n), blas=threads, exact=exact and not threads)
 
 
 def count(batch: tuple[int, ...]) -> int:
