@@ -2,6 +2,7 @@
 
 What is one array turned round along an axis is read at the remainder of a place there; what is laid
 out of few pieces is chosen from, element by element, on targets where a choice costs little.
+What is padded, or replaced in a box, for one reader is read under a mask.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..core.avals import ShapedArray
-from ..core.forms import Map, Piece, Pieces, Reduce, Reindex
+from ..core.forms import Iota, Map, Operand, Overlay, Piece, Pieces, Reduce, Reindex
 from ..core.graph import Atom, Eqn, Literal, Var
 from ..core.symbolic import leaves, scalar, variable
 from .ir import AddedStep, Block, Node, users_of
@@ -31,11 +32,17 @@ def read_pieces(block: Block, limits: Limits) -> Block:
     """Write what is laid out of pieces into its readers, where they can read the pieces."""
     makers = {v: node for node in block.nodes for v in node.outs}
     users, outputs = users_of(block.nodes), set(block.outputs)
+    masked = _Masked(makers, users, limits.masked)
     turns = _Turns(makers, limits.rotated)
     nodes: list[Node] = []
     for was in block.nodes:
         node = was.reading(turns.env)
         makers.update(dict.fromkeys(node.outs, node))
+        once = outputs.isdisjoint(node.outs) and _reads_once(node, users, limits)
+        if isinstance(node.form, Overlay):
+            covered = once and _is_covered(node) and masked.is_cheap(node.ins[1])
+            nodes.append(_covering(node) if covered else node)
+            continue
         if not isinstance(node.form, Pieces) or any(
             max(p.stride, default=1) > 1 for p in node.form.pieces
         ):
@@ -45,8 +52,9 @@ def read_pieces(block: Block, limits: Limits) -> Block:
             isinstance(u.form, Map | Reindex | Reduce) for u in users.get(node.out, ())
         )
         few = 0 < len(node.form.pieces) <= limits.pieces
-        padded = _is_padded(node, users.get(node.out, ()), limits)
-        if read and (few or padded) and all(_is_given(a, makers) for a in node.ins):
+        few = few and all(_is_given(a, makers) for a in node.ins)
+        padded = once and _is_padded(node) and all(map(masked.is_cheap, node.ins))
+        if read and (few or padded):
             nodes += _choices(node)
         else:
             nodes += turns.read(node, where_it_lies=read)
@@ -213,18 +221,65 @@ def _unread(operand: int, index: Any) -> Any:
     raise AssertionError("a box of one array reads no indices")
 
 
-def _is_padded(node: Node, users: Sequence[Node], limits: Limits) -> bool:
-    """Whether one elementwise operation can read a padded array where it lies.
+def _reads_once(node: Node, users: Mapping[Var, Sequence[Node]], limits: Limits) -> bool:
+    """Whether one elementwise operation can read an array under a mask.
 
     Several, or one at several places, find it laid out once.
     """
-    aval, form = node.out.aval, node.form
-    if not limits.padded or form.fill is None or not isinstance(node.ins[form.fill], Literal):
+    if not limits.padded or not isinstance(node.form, Pieces | Overlay):
         return False
-    if len(form.pieces) != 1 or aval.dtype.itemsize < _MASKED or len(users) != 1:
+    aval, readers = node.out.aval, users.get(node.out, ())
+    if aval.dtype.itemsize < _MASKED or not aval.shape or aval.shape[-1] < limits.padded:
         return False
-    once = isinstance(users[0].form, Map) and sum(a is node.out for a in users[0].ins) == 1
-    return once and bool(aval.shape) and aval.shape[-1] >= limits.padded
+    if len(readers) != 1 or not isinstance(readers[0].form, Map):
+        return False
+    return sum(a is node.out for a in readers[0].ins) == 1
+
+
+def _is_padded(node: Node) -> bool:
+    """Whether an array is most of another, with a number around."""
+    form: Pieces = node.form
+    if len(form.pieces) != 1 or form.fill is None or not isinstance(node.ins[form.fill], Literal):
+        return False
+    return 2 * prod(form.pieces[0].extents) >= node.out.aval.size
+
+
+def _is_covered(node: Node) -> bool:
+    """Whether most of an array is replaced by a box, in its order."""
+    form: Overlay = node.form
+    shape = node.out.aval.shape
+    plain = form.combine == "{1}" and form.axes == (*range(len(shape)),)
+    return plain and {*form.stride} == {1} and 2 * prod(form.extents) >= prod(shape)
+
+
+class _Masked:
+    """What may be computed under a mask.
+
+    Attributes
+    ----------
+    most : int
+        Additions that are, for each element.
+    """
+
+    def __init__(self, makers: Mapping[Var, Node], users: Mapping[Var, Sequence[Node]], most: int):
+        self.most = most
+        self._makers = makers
+        self._users = users
+
+    def is_cheap(self, atom: Atom) -> bool:
+        """Whether a value lies in memory, or is computed of what does by few additions."""
+        return self._additions(atom) <= self.most
+
+    def _additions(self, atom: Atom) -> int:
+        maker = self._makers.get(atom) if isinstance(atom, Var) else None
+        if maker is None:
+            return 0
+        form, found = maker.form, self.most + 1  # what is made for this is made where it is to lie
+        if isinstance(form, Map | Reindex | Iota):
+            own = form.cost if isinstance(form, Map) else 0
+            found = own + sum(map(self._additions, maker.ins))
+        alone = len(self._users.get(maker.out, ())) < 2
+        return found if alone or found <= self.most else 0  # the schedule has it computed before
 
 
 def _is_given(atom: Atom, makers: Mapping[Var, Node]) -> bool:
@@ -233,6 +288,21 @@ def _is_given(atom: Atom, makers: Mapping[Var, Node]) -> bool:
     if maker is None:
         return True
     return isinstance(maker.form, Reindex) and all(_is_given(a, makers) for a in maker.ins)
+
+
+def _covering(node: Node) -> Node:
+    """Return the reindexing that reads a box, and around it what it was laid over."""
+    form: Overlay = node.form
+
+    def within(i: Any, read: Any) -> Any:
+        ends = zip(form.offset, i, form.extents, strict=True)
+        return tuple((low, ix, low + n) for low, ix, n in ends)
+
+    def place(i: Any, read: Any) -> Any:
+        return tuple(ix - low for ix, low in zip(i, form.offset, strict=True))
+
+    eqn = Eqn(_PIECE, node.ins[::-1], node.outs, {}, node.eqn.source)
+    return Node(eqn, Reindex(place, within, Operand(1)))
 
 
 def _choices(node: Node) -> list[Node]:

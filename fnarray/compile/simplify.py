@@ -573,7 +573,7 @@ def simplified(graph: Graph, target: Target, around: Stack = ()) -> Block:
             block = turned_twice(block, target.limits)
     for _, step in SIMPLIFY:
         block = step(block)
-    if any(isinstance(n.form, Pieces) for n in block.nodes):
+    if any(isinstance(n.form, Pieces | Overlay) for n in block.nodes):
         from .pieces import read_pieces  # which few programs need
 
         block = read_pieces(block, target.limits)

@@ -76,7 +76,9 @@ class Limits:
         What is padded with a number and read by one elementwise operation is read where it lies,
         if rows have so many elements, all of which have a mask, of four bytes and up; 0 for
         nothing: four neighbours of 500 x 500, with zeros around, were eight passes before, and are
-        none (a wave's 100 turns: 92 ms and 25).
+        none (a wave's 100 turns: 92 ms and 25). So is what is replaced by a box.
+    masked : int
+        Additions, for each element, that are done under such a mask.
     twofold : int
         A box of so many elements, and no fewer than are around it, that each turn of a loop
         computes of what it replaces, is written to a second array, which the next turn reads; 0
@@ -202,6 +204,7 @@ class Limits:
     views: bool = True
     pieces: int = 0
     padded: int = 0
+    masked: int = 4
     twofold: int = 0
     exchanged: int = 64
     rotated: int = 16

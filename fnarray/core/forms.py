@@ -47,7 +47,8 @@ class Reindex:
     """``out[i] = in_0[index(i, read)]``, or ``fill`` where ``valid(i, read)`` has a bound broken.
 
     ``index`` must stay inside the operand wherever the bounds hold. ``fill`` is a scalar in the
-    result's dtype. Further operands are integers, read by ``read(k, idx)``.
+    result's dtype, or an `Operand` whose element ``i`` stands there (to which no operation lowers).
+    Further operands are integers, read by ``read(k, idx)``.
     """
 
     index: Callable[[Indices, Read], Indices]
@@ -122,7 +123,7 @@ class Reduce:
 
 @frozen
 class Operand:
-    """A rank-0 operand as the start of an accumulator."""
+    """A rank-0 operand as the start of an accumulator, or one that a reindexing falls back on."""
 
     number: int
 

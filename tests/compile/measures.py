@@ -1,4 +1,4 @@
-"""Programs that measure n on the scale of each threshold, and what NumPy computes."""
+"""Programs that measure n on the scale of a threshold, and what NumPy computes in their place."""
 
 from __future__ import annotations
 
@@ -526,6 +526,24 @@ def padded(n: int) -> Case:
     return f, want, (numbers(6, max(n, 2)),)
 
 
+def masked(n: int) -> Case:
+    """What n additions make, padded, and what they make laid over most of another, times that."""
+
+    def f(x):
+        y = over = x[:, 1:]
+        for _ in range(n):
+            y, over = lax.add(y, x[:, 1:]), lax.sub(over, x[:, 1:])
+        z = lax.mul(lax.pad(y, f32(0), ((0, 0, 0), (0, 1, 0))), x)
+        return z, lax.mul(lax.dynamic_update_slice(x, over[1:], (1, 0)), x)
+
+    def want(x):
+        y, over = np.pad((n + 1) * x[:, 1:], ((0, 0), (0, 1))), x.copy()
+        over[1:, :-1] = (1 - n) * x[1:, 1:]
+        return [y * x, over * x]
+
+    return f, want, (numbers(6, 40),)
+
+
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "plain": plain, "spread": spread,
     "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
@@ -538,5 +556,6 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "few": few, "transform": transform, "lanes": lanes, "lane_state": lane_state, "row": row,
     "group": group, "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
     "twofold": renewed, "exchanged": exchanged, "rotated": rotated, "padded": padded,
+    "masked": masked,
     "brief": little, "loops": loops, "little": little,
 }  # fmt: skip

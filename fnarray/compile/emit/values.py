@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.avals import ShapedArray
-from ...core.forms import Bound, Iota, Map, Reindex
+from ...core.forms import Bound, Iota, Map, Operand, Reindex
 from ...core.frozen import frozen
 from ...core.graph import Atom, ClosedGraph, Literal, Var
 from ...core.symbolic import Scalar, bounds, clamp, leaves, scalar, text, variable
@@ -374,14 +374,21 @@ class Values:
     def _reindexed(self, node: Node, form: Reindex, idx: Indices) -> str:
         read = self.reader(node)
         source = form.index(idx, read)
-        test = self.test(form.valid(idx, read)) if form.valid is not None else None
+        conditions = form.valid(idx, read) if form.valid is not None else ()
+        test = self.test(conditions)
         operand, out = node.ins[0], node.out.aval
         if test is None:
             return self.value(operand, source)
+        if isinstance(form.fill, Operand):
+            fill = self.value(node.ins[form.fill.number], idx)
+        else:
+            fill = self.literal(form.fill, out.dtype)
+        if any(bounds(ix)[1] < low or bounds(ix)[0] >= high for low, ix, high in conditions):
+            return fill  # of an array in registers there is no element
         if operand.aval.size and any(isinstance(a, Scalar) for ix in source for a in leaves(ix)):
-            return self._looked_up(operand, source, test, self.literal(form.fill, out.dtype))
+            return self._looked_up(operand, source, test, fill)
         name = self.writer.declare(self.writer.fresh("t"))
-        self.writer.line(f"{name} = {self.literal(form.fill, out.dtype)}")
+        self.writer.line(f"{name} = {fill}")
         with self.writer.block(f"if {test}:", barrier=True):
             self.writer.line(f"{name} = {self.value(operand, source)}")
         return name

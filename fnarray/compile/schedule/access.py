@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...core.forms import Iota, Map, Reindex
+from ...core.forms import Iota, Map, Operand, Reindex
 from ...core.graph import Atom, Literal, Var
 from ...core.symbolic import scalar
 from ..ir import Node
@@ -71,6 +71,8 @@ class AccessWalk:
         elif isinstance(form, Reindex):
             read = self.reader(node)
             self.visit(node.ins[0], form.index(idx, read))
+            if isinstance(form.fill, Operand):
+                self.visit(node.ins[form.fill.number], idx)
             if form.valid is not None:
                 self.values.extend(ix for _, ix, _ in form.valid(idx, read))
 

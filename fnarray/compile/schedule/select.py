@@ -13,6 +13,7 @@ from ...core.forms import (
     Iota,
     Library,
     Map,
+    Operand,
     Overlay,
     Reduce,
     Reindex,
@@ -188,7 +189,15 @@ def _gathers(user: Node) -> bool:
     """
     if not isinstance(user.form, Reindex) or len(user.ins) < 2:
         return False
-    return user.out.aval.size > user.ins[0].aval.size
+    return user.out.aval.size > user.ins[0].aval.size and not isinstance(user.form.fill, Operand)
+
+
+def _is_masked(node: Node) -> bool:
+    """Whether a node reads an array where places that are known when it is compiled are in it."""
+    form = node.form
+    if not isinstance(form, Reindex) or form.valid is None:
+        return False
+    return len(node.ins) == 1 or isinstance(form.fill, Operand)
 
 
 def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[Node]:
@@ -202,6 +211,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     gathered = {a for node in block.nodes if _gathers(node) for a in node.ins}
     folds = (n for n in block.nodes if isinstance(n.form, Reduce) and takes_turns(n.form))
     serial = {a for n in folds for a in n.ins}
+    masked = {n.ins[0] for n in block.nodes if _is_masked(n)}
     turns = _turns(block.nodes)
     written: dict[Var, _Written] = {}
     kept: dict[Var, frozenset[Var]] = {}  # dear values, and the arrays that each is made of
@@ -216,10 +226,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
         out = node.out
         it = written[out] = _into(node, written)
         several = users.get(out, ())
-        cheap = it.most < limits.dear and not in_loop and out.aval.dtype.kind in "bf"
-        # What is padded is computed in branches, and what a loop works on lies in a near cache: of
-        # those no computation is free.
-        more = limits.plain // max(it.cost, 1) if cheap else 0
+        more = 0 if in_loop else _free(out, it, limits)
         repeated = len(several) > 1 + more or turns.get(out, 0) > out.aval.size
         why = ""
         if out in outputs:
@@ -240,6 +247,8 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = f"it costs {it.cost} additions and is read {limits.spread} times or more"
         elif it.arrays > 1 and out in gathered:
             why = f"each of its elements reads {it.arrays}, and is gathered more than once"
+        elif out in masked and (it.cost > limits.masked or (it.masked and it.cost)):
+            why = f"it costs {it.cost} additions, and is read under a mask"
         elif out in rows and (it.most >= DIVISION or it.cost > limits.plain):
             why = f"it costs {it.cost} additions, and turns that wait for each other take it"
         elif _narrows(node, made):
@@ -257,6 +266,16 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     return roots
 
 
+def _free(value: Var, it: _Written, limits: Limits) -> int:
+    """Return how often more a value may be computed than once.
+
+    What is padded is computed in branches, and what a loop works on lies in a near cache: of those
+    no computation is free.
+    """
+    plain = it.most < limits.dear and value.aval.dtype.kind in "bf"
+    return limits.plain // max(it.cost, 1) if plain else 0
+
+
 @dataclass(slots=True)
 class _Written:
     """What is written into the reader of a value: additions, and what else they are known by.
@@ -269,6 +288,8 @@ class _Written:
         How many are written into each other.
     arrays : int
         How many elements of arrays are read for one of the value.
+    masked : bool
+        Whether any is read under a mask.
     sources : frozenset of Var
         Of which arrays.
     """
@@ -277,12 +298,13 @@ class _Written:
     most: int
     height: int
     arrays: int
+    masked: bool
     sources: frozenset[Var]
 
 
 def _read_from(value: Var) -> _Written:
     sources = frozenset((value,) if value.aval.shape else ())
-    return _Written(0, 0, 0, len(sources), sources)
+    return _Written(0, 0, 0, len(sources), False, sources)
 
 
 def _streams(value: Var, sources: int, readers: int) -> bool:
@@ -300,6 +322,7 @@ def _into(node: Node, written: Mapping[Var, _Written]) -> _Written:
         max([own, *(x.most for x in below)]),
         1 + max((x.height for x in below), default=0),
         sum(x.arrays for x in below),
+        _is_masked(node) or any(x.masked for x in below),
         frozenset[Var]().union(*(x.sources for x in below)),
     )
 
