@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, product
 
 from .. import rules
-from ..nodes import walk
+from ..nodes import nodes_in
 from ..scopes import Frame
 from ..values import OUTSIDE, Value
 from .entry import body_of
@@ -70,7 +70,7 @@ def _calls_of(node: ast.AST, frame: Frame) -> list[ast.Call | None]:
     names: set[str] = set()
     calls: list[ast.Call | None] = []
     by_name: list[tuple[str, ast.Call]] = []
-    for one in walk(frame.function.node):
+    for one in nodes_in(frame.function.node):
         match one:
             case ast.Call(func=func) if func is node:
                 calls.append(one)
@@ -142,11 +142,11 @@ def _joined(parts: list[ast.expr], frame: Frame) -> Iterator[str]:
 def _of_loop(name: str, frame: Frame) -> Iterator[str]:
     """Yield the texts that a loop over a literal gives a name, if nothing else binds it."""
     stores = [
-        n for n in walk(frame.function.node)
+        n for n in nodes_in(frame.function.node)
         if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
     ]  # fmt: skip
     loops = [
-        n for n in walk(frame.function.node)
+        n for n in nodes_in(frame.function.node)
         if isinstance(n, (ast.For, ast.comprehension)) and n.target in stores
     ]  # fmt: skip
     items = getattr(loops[0].iter, "elts", ()) if len(loops) == len(stores) == 1 else ()

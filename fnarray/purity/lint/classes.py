@@ -39,11 +39,10 @@ def around(scope: Scope | None) -> Scope | None:
     return scope
 
 
-def outside(project: Project, owner: Scope) -> Iterator[str]:
-    """Yield the names of the libraries' classes that a class inherits from."""
-    yield from (base.name for base in project.bases(owner) if isinstance(base, External))
-    for base in above(project, owner):
-        yield from outside(project, base)
+def outside(project: Project, owner: Scope) -> list[str]:
+    """Return the names of the libraries' classes that a class inherits from."""
+    own = [base.name for base in project.bases(owner) if isinstance(base, External)]
+    return own + [name for base in above(project, owner) for name in outside(project, base)]
 
 
 def assigned(project: Project, owner: Scope, name: str, depth: int = _HIGHEST) -> list[Assigned]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache, partial
 from types import NoneType
 from typing import Any, cast
 
@@ -70,6 +71,8 @@ class StaticResolver:
         self.modules: dict[str, Value | None] = {}
         self.budget = BUDGET
         self._places = Places(self)
+        self._metaclass = cache(partial(classes.metaclass, self.project))
+        self._outside = cache(partial(classes.outside, self.project))
         self._busy: set[tuple[Scope, str]] = set()
 
     # --- the engine's questions ---
@@ -193,7 +196,7 @@ class StaticResolver:
 
     def _of_library(self, owner: Scope, name: str, spelled: str) -> Value | None:
         """Return what a class has from a library's, if that is known for its effect: of a bar."""
-        dotted = (f"{base}.{name}" for base in classes.outside(self.project, owner))
+        dotted = (f"{base}.{name}" for base in self._outside(owner))
         known = next((one for one in dotted if effect_of(one)), None)
         return self.of_target(External(known), spelled) if known is not None else None
 
@@ -201,7 +204,7 @@ class StaticResolver:
         self, value: Value, owner: Scope, name: str, spelled: str
     ) -> Value | None:  # fmt: skip
         """Return what a class has from its own class, which may answer by a method, too."""
-        meta = classes.metaclass(self.project, owner) if value.kind == "class" else None
+        meta = self._metaclass(owner) if value.kind == "class" else None
         if meta is None:
             return None
         if name == "__class__":
@@ -215,7 +218,7 @@ class StaticResolver:
         owner = self._classes.get(value.ref)
         if owner is None or value.kind not in ("instance", "frozen", "class"):
             return False
-        return value.kind != "class" or classes.metaclass(self.project, owner) is not None
+        return value.kind != "class" or self._metaclass(owner) is not None
 
     def is_whole(self, value: Value) -> bool:
         """Say no: a static argument is guarded by its mark."""
