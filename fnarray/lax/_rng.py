@@ -11,6 +11,7 @@ from ..control.callback import io_callback
 from ..core.array import Array
 from ..core.avals import ShapeDtypeStruct
 from ..core.dtypes import finfo, is_float, is_integer, uint32, uint64
+from ..core.eager import replayed
 from ..ops.bit_generator import rng_bit_generator
 from ..ops.elementwise import add, mul, rem, sub
 from ..ops.kit.calls import broadcast, convert
@@ -21,6 +22,18 @@ __all__ = ["rng_uniform"]
 
 def _state() -> np.ndarray:
     return np.frombuffer(os.urandom(16), uint32)
+
+
+@replayed
+def _spread(bits: Array, a: Array, b: Array) -> Array:
+    """Return numbers of ``[a, b)``, one for each of some bits."""
+    if is_integer(a.dtype):
+        low, high = (broadcast(convert(x, bits.dtype), bits.shape) for x in (a, b))
+        return convert(add(low, rem(bits, sub(high, low))), a.dtype)
+    keep = finfo(a.dtype).nmant + 1
+    top = convert(bits >> (8 * bits.dtype.itemsize - keep), a.dtype)
+    unit = mul(top, a.dtype.type(2.0**-keep))
+    return add(broadcast(a, bits.shape), mul(unit, broadcast(sub(b, a), bits.shape)))
 
 
 def rng_uniform(a: Any, b: Any, shape: Any) -> Array:
@@ -52,10 +65,4 @@ def rng_uniform(a: Any, b: Any, shape: Any) -> Array:
     state = io_callback(_state, ShapeDtypeStruct((4,), uint32))
     wide = a.dtype.itemsize == 8
     bits = rng_bit_generator(state, shape, uint64 if wide else uint32)[1]
-    if is_integer(a.dtype):
-        low, high = (broadcast(convert(x, bits.dtype), shape) for x in (a, b))
-        return convert(add(low, rem(bits, sub(high, low))), a.dtype)
-    keep = finfo(a.dtype).nmant + 1
-    top = convert(bits >> (8 * bits.dtype.itemsize - keep), a.dtype)
-    unit = mul(top, a.dtype.type(2.0**-keep))
-    return add(broadcast(a, shape), mul(unit, broadcast(sub(b, a), shape)))
+    return _spread(bits, a, b)
