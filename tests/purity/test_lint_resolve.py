@@ -222,3 +222,13 @@ def test_a_function_that_traces_itself_is_followed_a_few_deep(monkeypatch: pytes
     found = lint([parse("interpreter.py", INTERPRETER)], Settings()).findings
     assert [(f.code, f.line) for f in found] == [("FNA103", 14)]
     assert len(bodies) < 200  # 929 without the limit
+
+
+def test_classes_that_inherit_from_each_other_are_no_error():
+    """Nothing runs that way, but a file may be written so."""
+    text = (
+        "import jax\n\nclass A(B):\n    pass\n\nclass B(A):\n    pass\n\n"
+        "@jax.jit\ndef f(x):\n    print(x)\n    return A(x).foo(x)\n"
+    )
+    found = lint([parse("around.py", text)], Settings()).findings
+    assert [(f.code, f.line) for f in found] == [("FNA311", 11)]

@@ -26,10 +26,20 @@ _HIGHEST = 6
 
 
 def above(project: Project, owner: Scope) -> Iterator[Scope]:
-    """Yield the project's classes that a class inherits from directly."""
+    """Yield the project's classes that a class inherits from directly.
+
+    One that is written below it, in the same block, is none: it has no name yet.
+    """
     for base in project.bases(owner):
-        if isinstance(base, Scope) and base.is_class and base is not owner:
+        if not isinstance(base, Scope) or not base.is_class or base is owner:
+            continue
+        if base.parent is not owner.parent or _line_of(base) < _line_of(owner):
             yield base
+
+
+def _line_of(owner: Scope) -> int:
+    assert isinstance(owner.node, ast.ClassDef)
+    return owner.node.lineno
 
 
 def around(scope: Scope | None) -> Scope | None:
