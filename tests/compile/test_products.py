@@ -80,7 +80,7 @@ def test_a_matrix_times_its_own_transpose_is_computed_once(dtype, k):
         assert error(got, x.astype("c16") @ x.T.astype("c16")) < 16
         if rows >= 384:
             np.testing.assert_array_equal(np.triu(got, 113), np.tril(got, -113).T)
-        if dtype != "c8":
+        if dtype != "c8" and rows * rows * k < gemm.large():
             np.testing.assert_array_equal(got, blas.matmul(EAGER, x, x.T.copy()))
     assert not blas._below(x, x[::-1].T, got)
 
