@@ -457,20 +457,12 @@ def flatten_with_path(
             return list(zip(paths, found, strict=True)), PyTreeDef(spec)
     stops: list[bool] = []  # the predicate's answers, in the order of the walk
 
-    def visit(node: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
-        if is_leaf is not None:
-            stops.append(bool(is_leaf(path, node) if is_leaf_takes_path else is_leaf(node)))
-            if stops[-1]:
-                yield path, node
-                return
-        level = open_node(node)
-        if level is None:
-            yield path, node
-            return
-        for key, child in zip(level.keys, level.children, strict=True):
-            yield from visit(child, (*path, key))
+    def stop(path: KeyPath, node: Any) -> bool:
+        asked: Any = is_leaf
+        stops.append(bool(asked(path, node) if is_leaf_takes_path else asked(node)))
+        return stops[-1]
 
-    pairs = list(visit(tree, ()))
+    pairs = list(_walk(tree, (), stop if is_leaf is not None else None))
     # optree walks in the same order, so replaying the answers gives the same structure.
     answers = iter(stops)
 
@@ -478,6 +470,18 @@ def flatten_with_path(
         return next(answers)
 
     return pairs, structure(tree, is_leaf and replay)
+
+
+def _walk(
+    node: Any, path: KeyPath, stop: Callable[[KeyPath, Any], bool] | None = None
+) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield path and leaf from left to right; ``stop(path, node)`` says what else is a leaf."""
+    level = None if stop is not None and stop(path, node) else open_node(node)
+    if level is None:
+        yield path, node
+        return
+    for key, child in zip(level.keys, level.children, strict=True):
+        yield from _walk(child, (*path, key), stop)
 
 
 def _known_paths(spec: optree.PyTreeSpec) -> Sequence[KeyPath] | None:
@@ -493,18 +497,7 @@ def _known_paths(spec: optree.PyTreeSpec) -> Sequence[KeyPath] | None:
 def _paths(spec: optree.PyTreeSpec) -> Sequence[KeyPath] | None:
     if has_classes(spec):  # whose equal metadata need not be the same, and whose code would run
         return None
-    found: list[KeyPath] = []
-
-    def visit(node: Any, path: KeyPath) -> None:
-        level = open_node(node)
-        if level is None:
-            found.append(path)
-            return
-        for key, child in zip(level.keys, level.children, strict=True):
-            visit(child, (*path, key))
-
-    visit(spec.unflatten([0] * spec.num_leaves), ())
-    return tuple(found)
+    return tuple(path for path, _ in _walk(spec.unflatten([0] * spec.num_leaves), ()))
 
 
 def leaves_with_path(

@@ -173,17 +173,17 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     (x,) = promote_dtypes_inexact(x)
     x = convert(x, x.dtype)
     n = as_array(n)
+    n = convert(n, int32) if n.dtype.itemsize < 4 else n
     limits = finfo(x.dtype)
     far = 4 * limits.maxexp
-    if n.dtype.itemsize >= 4 and n.dtype != int32:  # what int32 does not hold would wrap
-        least = max(-far, iinfo(n.dtype).min)
-        n = lax.clamp(convert(least, n.dtype), n, convert(far, n.dtype))
+    least = max(-far, iinfo(n.dtype).min)
+    # Before they are int32: what that does not hold would wrap.
+    n = lax.clamp(convert(least, n.dtype), n, convert(far, n.dtype))
     shape = lax.broadcast_shapes(x.shape, n.shape)
     x, n = broadcast_to("ldexp", x, shape), convert(broadcast_to("ldexp", n, shape), int32)
     fraction, exponent = frexp(x)
     low, high = convert(limits.minexp + 1, int32), convert(limits.maxexp - 1, int32)
-    bound = convert(far, int32)
-    exponent = lax.add(exponent, lax.clamp(lax.neg(bound), n, bound))
+    exponent = lax.add(exponent, n)
     # The first product is exact, being a normal number: only the second may round.
     first = lax.clamp(low, exponent, high)
     second = lax.clamp(low, lax.sub(exponent, first), high)

@@ -329,16 +329,16 @@ def asked_by(
     """Run what a function of a library calls of its arguments; return what it then gives."""
     if ref in WRITING and args:
         engine.resolver.watch(args[0], "printing")
+    names = _asked_for(ref)
+    package, _, name = ref.rpartition(".")
+    if names is not TEXT and all(value.is_plain() for value in args):
+        return None  # of numbers and arrays nothing is asked
     wanted = asking(ref)
     for value in args if wanted else ():
         ask_parts(engine, value, wanted, frame, node)
         for one in value.each():
             if one.level == OUTSIDE and engine.resolver.is_custom(one):
                 _ask_own(engine, one, wanted, frame, node)
-    names = _asked_for(ref)
-    package, _, name = ref.rpartition(".")
-    if names is not TEXT and all(value.is_plain() for value in args):
-        return None  # of numbers and arrays nothing is asked
     if (
         package == "math"
         or names[:1] == _ARRAY[:1]
