@@ -369,3 +369,39 @@ def test_few_numbers_to_a_row_of_functions_stay_llvms():
         src = KernelSource(text, KINDS)
         assert ("masked.load" in kernel.written("k", src, 512).text()) != several
         compared(src, (0, 16, 40), 0.5)
+
+
+#: Rows in loops inside of others, of nothing to add up: statements, and what the text of vectors
+#: that are taken again holds.
+AGAIN = {
+    "edges": (("out[n * j + i] = x[n * j + i] * y[i] + c",), "head:"),
+    "edges off": (("out[n * j + i] = x[n * j + i + 1] - x[n * j + i] * y[i + 2]",), "head:"),
+    "two": (("t = x[n * j + i]", "b[i] = t < c", "out[n * j + i] = t - y[i]"), "head:"),
+    "words": (("u[i] = i64(3)",), "head:"),
+    "long": (
+        (
+            "t0 = x[n * j + i]",
+            *(f"t{k + 1} = t{k} * y[i] + c" for k in range(25)),
+            "out[n * j + i] = t25",
+        ),
+        "llvm.smin.i64",
+    ),
+    "in place": (("x[n * j + i] = x[n * j + i] * c",), "rest:"),
+    "read too": (("out[n * j + i] = out[n * j + i + 1] * c",), ""),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_last_vectors_of_rows_are_computed_again(name):
+    """Numba's bits at every rest; not where what is computed again would read what was written."""
+    body, held = AGAIN[name]
+    head, _, _ = HEAD.partition("    for")
+    lines = ["    for j in range(3):", "        for i in range(n):"]
+    src = KernelSource(
+        "\n".join([head + lines[0], lines[1], *(f"            {x}" for x in body)]) + "\n", KINDS
+    )
+    for width in (512, None):
+        text = kernel.written("k", src, width).text()
+        assert held in text
+        assert (".tail:" in text) == (held == "head:")
+    compared(src, (0, 1, 7, 8, 15, 16, 17, 31, 33, 47, 64, 79), 0.5)

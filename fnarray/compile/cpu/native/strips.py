@@ -1,10 +1,12 @@
 """Loops of vectors: their turns, what remains, and what they add up.
 
+Rows that no turn reads end with a vector of their last numbers, some of which are computed again.
 Where a part of a vector costs nothing (AVX-512), a long body is written once: every turn is one
 vector, of as many numbers as are left. A short one is written twice, as turns of whole vectors and
 one of what remains; several vectors make a turn where their sums would wait for each other. Inside
 of loops long ones are written twice as well: horizontal diffusion, 13 reads a number, took 1.57 of
-the time under a mask.
+the time under a mask. Rows of arrays that the loop does not read end with a vector of their last
+numbers, some of which are computed again.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from itertools import chain
 from typing import Final
 
 from .vectors import STARTS, SUFFIXES, Fold, Unfit, Vectors
-from .widen import words_of
+from .widen import BYTES, words_of
 from .writer import Innermost, Module
 
 #: Instructions from which on a body is written once, as every turn's with a mask.
@@ -25,6 +27,9 @@ LONG: Final = 40
 VAST: Final = 400
 #: Vectors that a turn with sums takes at most, and of how many instructions in all.
 ABREAST: Final = 4
+#: Instructions up to which the first vector of a row, and the last, are text of their own: a bound
+#: that every turn asks for costs 4 % of Floyd and Warshall's ten, lines filled as a whole gain 8 %.
+BRIEF: Final = 24
 
 
 def straightened(
@@ -108,6 +113,8 @@ class _Loop:
             start, body = [before], self._one()
         elif self.masks and not loop.nested and not whole and self.size > LONG:
             start, body = [before], self._part(self.came, "0", {}, joins=False)
+        elif loop.nested and not self.masks and self.count == 1 and _repeats(self.body):
+            start, body = [before], self._overlapping()
         else:
             start = [before, f"{self.counter}.end = and i64 {stop}, -{self._step()}"]
             body = self._vectors_and_rest()
@@ -275,6 +282,79 @@ class _Loop:
             *self._rest(rest, folds, sums),
         ]
 
+    def _overlapping(self) -> list[str]:
+        """Return turns of whole vectors, the last of which ends where the loop does.
+
+        It computes again what is in the one before, too. A loop shorter than a vector goes number
+        by number, as rests did: rows of 200 were 12 vectors and 8 numbers, which took as long.
+        """
+        counter, label, n = self.counter, self.label, self.lanes
+        test, turn = f"{label}.test", f"{label}.vectors"
+        brief = self.size <= BRIEF
+        turns = self._edged(turn) if brief else self._clamped(test, turn)
+        return [
+            f"{counter}.last = sub nsw i64 {self.stop}, {n}",
+            f"br label %{test}",
+            f"{test}:",
+            f"{counter}.some = icmp sge i64 {counter}.last, 0",
+            f"br i1 {counter}.some, label %{turns[0][:-1]}, label %{label}",
+            *turns,
+            self.old[2],
+            self.old[3].replace(f"[ 0, %{self.came}", f"[ 0, %{test}"),
+            *self.body,
+            *self.old[-5:],
+        ]
+
+    def _clamped(self, test: str, turn: str) -> list[str]:
+        """Return turns that know where the last vector begins."""
+        counter = self.counter
+        self.module.declared["llvm.smin.i64"] = "i64", ("i64", "i64")
+        return [
+            f"{turn}:",
+            f"{counter}.at = phi i64 [ 0, %{test} ], [ {counter}.next, %{turn} ]",
+            f"{counter}.v = call i64 @llvm.smin.i64(i64 {counter}.at, i64 {counter}.last)",
+            *self._vectors(".v").lines,
+            f"{counter}.next = add nuw nsw i64 {counter}.at, {self.lanes}",
+            f"{counter}.more = icmp slt i64 {counter}.next, {self.stop}",
+            f"br i1 {counter}.more, label %{turn}, label %{self.end}{self.module.loop('loop')}",
+        ]
+
+    def _edged(self, turn: str) -> list[str]:
+        """Return a first vector, those that fill lines of the caches where they lie, and a last."""
+        counter, n = self.counter, self.lanes
+        head, tail = f"{self.label}.head", f"{self.label}.tail"
+        first = self._vectors(".h").lines
+        return [
+            f"{head}:",
+            f"{counter}.h = add i64 0, 0",
+            *first,
+            *self._off(first),
+            f"{counter}.first = sub nuw nsw i64 {n}, {counter}.off",
+            f"{counter}.some.whole = icmp slt i64 {counter}.first, {counter}.last",
+            f"br i1 {counter}.some.whole, label %{turn}, label %{tail}",
+            f"{turn}:",
+            f"{counter}.v = phi i64 [ {counter}.first, %{head} ], [ {counter}.next, %{turn} ]",
+            *self._vectors(".v").lines,
+            f"{counter}.next = add nuw nsw i64 {counter}.v, {n}",
+            f"{counter}.more = icmp slt i64 {counter}.next, {counter}.last",
+            f"br i1 {counter}.more, label %{turn}, label %{tail}{self.module.loop('loop')}",
+            f"{tail}:",
+            f"{counter}.t = add i64 {counter}.last, 0",
+            *self._vectors(".t").lines,
+            f"br label %{self.end}",
+        ]
+
+    def _off(self, lines: Sequence[str]) -> list[str]:
+        """Return what finds how many elements lie between a line's beginning and the vector's."""
+        counter = self.counter
+        _, _, _, kind, _, *rest = next(filter(_is_store, map(words_of, lines)))
+        place = rest[rest.index("ptr") + 1]
+        return [
+            f"{counter}.place = ptrtoint ptr {place} to i64",
+            f"{counter}.elements = lshr i64 {counter}.place, {BYTES[kind[:-1]].bit_length() - 1}",
+            f"{counter}.off = and i64 {counter}.elements, {self.lanes - 1}",
+        ]
+
     def _rest(self, rest: str, folds: Mapping[str, Fold], sums: Mapping[str, str]) -> list[str]:
         """Return what follows whole vectors."""
         counter = self.counter
@@ -322,6 +402,27 @@ class _Loop:
             yield f"{first}.old = load {kind}, ptr {place}"
             yield f"{first}.new = {_folding(fold)} {kind} {first}.old, {first}.sum"
             yield f"store {kind} {first}.new, ptr {place}"
+
+
+def _is_store(words: Sequence[str]) -> bool:
+    return words[0] == "store"
+
+
+def _repeats(body: Sequence[str]) -> bool:
+    """Whether turns may be taken again: nothing is read of the arrays that are written."""
+    arrays: dict[str, str] = {}
+    places: dict[str, set[str]] = {"load": set(), "store": set()}
+    for line in chain.from_iterable(text.splitlines() for text in body):
+        name, _, instruction = line.rpartition(" = ")
+        words = words_of(instruction)
+        if "ptr" in words:
+            place = words[words.index("ptr") + 1]
+            array = arrays.get(place, place)
+            if words[0] == "getelementptr":
+                arrays[name] = array
+            else:
+                places.setdefault(words[0], set()).add(array)
+    return places["load"].isdisjoint(places["store"])
 
 
 def _chosen(body: Sequence[str]) -> Sequence[str]:
