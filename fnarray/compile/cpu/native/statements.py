@@ -204,9 +204,9 @@ class Statements(Expressions):
         if not several or (self.recurrent and not apart(node, slots, self.text.aliased)):
             self._loop(node, (start, stop, step), size)
             return
-        for turns in several:
-            self._loop(node, (str(low), str(low + turns), None), turns, width=turns)
-            low += turns
+        for first, turns in several:
+            span = (str(low + first), str(low + first + turns), None)
+            self._loop(node, span, turns, width=turns)
 
     def _loop(self, node: ast.For, span: _Span, size: int | None, width: int = 0) -> None:
         """Write a loop, or that of a part whose vectors have up to so many numbers."""
