@@ -9,12 +9,14 @@ import numpy as np
 
 from ...core.graph import Literal, Var
 from ..ir import Node
-from ..schedule.plan import Plan, Region
+from ..schedule.plan import Plan, Region, Turns
 from .source import CORES, Kernel, Scratch, Source
 from .values import CODES
 from .workspace import Life, Workspace, lives_of
 
 _DTYPES = {code: np.dtype(name) for name, code in CODES.items()}
+#: By how much smaller an array is worth a line of the caches that all turns of a loop read.
+_TURNED = 16
 
 
 def emit(kernel: Callable[[Region, Plan], Kernel], plan: Plan) -> Source:
@@ -97,12 +99,15 @@ class Driver:
         self.names[var] = f"t{len(self.names)}"
         return self.names[var]
 
-    def _allocate(self, var: Var) -> None:
+    def _allocate(self, var: Var, *, turned: bool) -> None:
         name, dtype = self._fresh(var), var.aval.dtype
         life = self.lives.get(var)
         if life is None:
-            self.allocated += var.aval.size * dtype.itemsize
-            self.lines.append(f"{name} = empty({var.aval.shape}, {self._constant(dtype)})")
+            size = var.aval.size * dtype.itemsize
+            self.allocated += size
+            least = self.plan.limits.lines // (_TURNED if turned else 1)
+            word = "aligned" if size >= least > 0 else "empty"
+            self.lines.append(f"{name} = {word}({var.aval.shape}, {self._constant(dtype)})")
         else:
             self._keep(name, life, var.aval.shape, dtype)
 
@@ -112,13 +117,15 @@ class Driver:
 
     def _make_room(self, region: Region) -> None:
         """Name the outputs of a region, and allocate those that lie in no input."""
+        flows = region.body.flows.values() if region.body is not None else ()
+        turned = any(isinstance(flow, Turns) for flow in flows)
         for var in region.outputs:
             if var in region.aliases:
                 self.names[var] = self.names[region.aliases[var]]
             elif var in self.unread:
                 self.names[var] = self.names[self.unread[var]]
             else:
-                self._allocate(var)
+                self._allocate(var, turned=turned)
 
     def _scalar(self, value: Any) -> str:
         if value is CORES:
