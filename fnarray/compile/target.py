@@ -188,8 +188,8 @@ class Limits:
         Arrays of at least so many bytes, most of the nearest cache, are read across
         their rows in strips.
     lines : int
-        Bytes from which on an array that the driver makes begins with a line of the caches; 0 where
-        none has to.
+        Bytes from which on an array that the driver makes begins with a line of the caches, in
+        another quarter of a page than the one before; 0 where none has to.
     """
 
     dear: int = 8

@@ -1,11 +1,13 @@
 """Arrays begin with a line of the caches, whoever makes them, and hold what they should."""
 
+from math import prod
+
 import numpy as np
 import pytest
 
 import fnarray
 from fnarray import numpy as jnp
-from fnarray.core.lines import LARGE, LINE, OFTEN, aligned, copied, rows
+from fnarray.core.lines import LARGE, LINE, OFTEN, PAGE, aligned, copied, rows
 
 KINDS = (np.bool_, np.int8, np.uint16, np.float32, np.float64, np.complex64, np.complex128)
 
@@ -17,7 +19,7 @@ def begin(x):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0, 2), (7, 5), (33, 17, 3)])
 def test_an_array_is_an_array(shape, kind):
-    x = aligned(shape, np.dtype(kind))
+    x = aligned(shape, np.dtype(kind), prod(shape) * np.dtype(kind).itemsize)
     assert begin(x) == 0
     assert x.shape == shape
     assert x.dtype == kind
@@ -26,6 +28,12 @@ def test_an_array_is_an_array(shape, kind):
     assert x.flags.aligned
     x[...] = np.ones(shape, kind)
     assert x.all()
+
+
+@pytest.mark.parametrize("quarter", range(5))
+def test_it_begins_with_a_quarter_of_a_page(quarter):
+    x = aligned((100,), np.dtype(np.float32), 400, quarter)
+    assert np.asarray(x).ctypes.data % PAGE == quarter % 4 * 1024
 
 
 @pytest.mark.parametrize("count", [0, 1, 8])

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.lines import aligned
 
-_BYTES: Final = np.dtype(np.uint8)
+_BYTE: Final = np.dtype(np.uint8)
 
 #: Bytes of each piece of memory, and the arrays that lie there: (piece, shape, dtype).
 Spec = tuple[Sequence[int], Sequence[tuple[int, tuple[int, ...], np.dtype]]]
@@ -25,7 +25,7 @@ def taken(spare: list[tuple[np.ndarray, ...]], spec: Spec) -> tuple[np.ndarray, 
         return spare.pop()
     except IndexError:
         slots, views = spec
-        pieces = [aligned((size,), _BYTES) for size in slots]
+        pieces = [aligned((size,), _BYTE, size, k) for k, size in enumerate(slots)]
         return tuple(
             pieces[slot][: prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
             for slot, shape, dtype in views
