@@ -187,6 +187,9 @@ class Limits:
     strips : int
         Arrays of at least so many bytes, most of the nearest cache, are read across
         their rows in strips.
+    lines : int
+        Bytes from which on an array that the driver makes begins with a line of the caches, in
+        another quarter of a page than the one before; 0 where none has to.
     """
 
     dear: int = 8
@@ -236,6 +239,7 @@ class Limits:
     group: int = 0
     row: int = 64
     strips: int = 1 << 15
+    lines: int = 0
 
 
 def weighed(multiplications: int, dtype: np.dtype) -> int:

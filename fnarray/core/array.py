@@ -16,6 +16,7 @@ from . import hooks
 from .avals import SMALL_INT, ShapedArray, ShapeDtypeStruct, ambiguous, aval_of_number
 from .dtypes import canonicalize_dtype, dtype_and_weak
 from .hooks import install_operators
+from .lines import copied
 from .quiet import quietly
 from .tree_nodes import Whole
 
@@ -504,10 +505,9 @@ def native(data: np.ndarray, dtype: np.dtype, *, copy: bool = False) -> np.ndarr
     if type(data) is not np.ndarray:
         data = np.asarray(data)
     if data.dtype is not dtype and (data.dtype != dtype or not data.dtype.isnative):
-        return quietly(data.astype, dtype, "C")
-    if copy or not (data.flags.c_contiguous and data.flags.aligned):
-        return np.array(data, order="C", copy=True, subok=False)
-    return data
+        return quietly(copied, data, dtype)
+    fits = data.flags.c_contiguous and data.flags.aligned
+    return data if fits and not copy else copied(data, dtype)
 
 
 def from_numpy(data: np.ndarray, *, weak_type: bool = False, copy: bool = True) -> ArrayImpl:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 
 from ...core.contraction import LONG, contracted, stacks
 from ...core.forms import Contract
+from ...core.lines import LARGE, aligned
 from ...core.quiet import quietly
 from ...threads.onethread import one_thread
 from ..target import Limits, weighed
@@ -66,7 +68,8 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     count = max(1, min(threads(), work // limits.share))
     if rows == 1 and not stack and rhs.strides[1] == rhs.itemsize:
         count = max(1, min(count, columns // _WIDE))
-    out = np.empty((*stack, rows, columns), lhs.dtype)
+    size = prod(stack) * rows * columns * lhs.dtype.itemsize
+    out = aligned((*stack, rows, columns), lhs.dtype, size)
     below = _below(lhs, rhs, out)
     blocks = below or [b for whole in _stacks(lhs, rhs, out) for b in _blocks(*whole, count)]
     if not (_suited(rows * lhs.shape[-1] * columns) and _ours(blocks, count)):
@@ -162,10 +165,11 @@ def laid_out(
     if left is None or right is None or address(a) != address(lhs) or address(b) != address(rhs):
         return None  # axes that do not lie together were copied
     call, steps = _function(code), (a.strides[0], b.strides[0], m * n * dtype.itemsize)
+    size = len(a) * steps[-1]
     words = m, k, n, left[1], right[1], n, not left[0], not right[0], len(a), *steps
 
     def multiply(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        out = np.empty(shape, dtype)
+        out = aligned(shape, dtype, size) if size >= LARGE else np.empty(shape, dtype)
         call(address(lhs), address(rhs), address(out), *words)
         return out
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...config import config
+from ...core.lines import rows
 from ...threads.cores import available_cores
 from ...threads.shards import here
 from ..target import Limits
@@ -105,7 +106,7 @@ def launch(
     """
     count = min(threads(), extent)
     if count == 1 and not folds:
-        kernel(0, extent, *arrays, *(np.empty(n, d) for n, d in scratch), *scalars)
+        kernel(0, extent, *arrays, *(x for n, d in scratch for x in rows(1, n, d)), *scalars)
         return
     chunks = limits.chunks if folds else count if scratch else _FINER * count
     step = max(-(-extent // max(chunks, 1)), 1)
@@ -116,7 +117,7 @@ def launch(
     for position, _ in folds:
         total = arrays[position]
         own[position] = (total, *(np.empty_like(total) for _ in range(chunks - 1)))
-    own += [tuple(np.empty(n, d) for _ in range(chunks)) for n, d in scratch]
+    own += [tuple(rows(chunks, n, d)) for n, d in scratch]
     from .native import pool
 
     spec = getattr(kernel, "__self__", None)

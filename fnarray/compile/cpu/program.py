@@ -10,6 +10,7 @@ import numpy as np
 from ...core.avals import ShapedArray
 from ...core.forms import is_product
 from ...core.hooks import bound
+from ...core.lines import aligned
 from ..text import CORES
 from . import build
 from .key import kernel_name
@@ -68,7 +69,8 @@ def run_of(program: Program) -> Run:
     LookupError
         One of its kernels is not on disk, or cannot be used.
     """
-    namespace: dict[str, Any] = {"empty": np.empty, "spare": [], "taken": taken, **CODES}
+    makes = {"empty": np.empty, "aligned": aligned}
+    namespace: dict[str, Any] = {**makes, "spare": [], "taken": taken, **CODES}
     if "launch(" in program.text or CORES in program.text:
         from .names import LIMITS, names  # which few programs need
 

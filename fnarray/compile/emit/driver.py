@@ -9,12 +9,14 @@ import numpy as np
 
 from ...core.graph import Literal, Var
 from ..ir import Node
-from ..schedule.plan import Plan, Region
+from ..schedule.plan import Plan, Region, Turns
 from .source import CORES, Kernel, Scratch, Source
 from .values import CODES
 from .workspace import Life, Workspace, lives_of
 
 _DTYPES = {code: np.dtype(name) for name, code in CODES.items()}
+#: By how much smaller an array is worth a line of the caches that a loop's turns hand on.
+_TURNED = 64
 
 
 def emit(kernel: Callable[[Region, Plan], Kernel], plan: Plan) -> Source:
@@ -42,6 +44,7 @@ class Driver:
         self.steps: list[Node] = []
         self.constants: list[Any] = []
         self.allocated = 0
+        self.quarter = 2  # of a page, that the next array begins with: the workspace has the others
         self.lives = lives_of(plan) if plan.limits.workspace else {}
         self.workspace = Workspace()
         self.kept: dict[str, None] = {}
@@ -97,12 +100,19 @@ class Driver:
         self.names[var] = f"t{len(self.names)}"
         return self.names[var]
 
-    def _allocate(self, var: Var) -> None:
+    def _allocate(self, var: Var, *, turned: bool) -> None:
         name, dtype = self._fresh(var), var.aval.dtype
         life = self.lives.get(var)
         if life is None:
-            self.allocated += var.aval.size * dtype.itemsize
-            self.lines.append(f"{name} = empty({var.aval.shape}, {self._constant(dtype)})")
+            size = var.aval.size * dtype.itemsize
+            self.allocated += size
+            least = self.plan.limits.lines // (_TURNED if turned else 1)
+            args = f"{var.aval.shape}, {self._constant(dtype)}"
+            made = f"empty({args})"
+            if size >= least > 0:
+                made = f"aligned({args}, {size}, {self.quarter})"
+                self.quarter = (self.quarter + 1) % 4
+            self.lines.append(f"{name} = {made}")
         else:
             self._keep(name, life, var.aval.shape, dtype)
 
@@ -112,13 +122,15 @@ class Driver:
 
     def _make_room(self, region: Region) -> None:
         """Name the outputs of a region, and allocate those that lie in no input."""
+        flows = region.body.flows.values() if region.body is not None else ()
+        turned = {c.result for f in flows if isinstance(f, Turns) for c in f.carries}
         for var in region.outputs:
             if var in region.aliases:
                 self.names[var] = self.names[region.aliases[var]]
             elif var in self.unread:
                 self.names[var] = self.names[self.unread[var]]
             else:
-                self._allocate(var)
+                self._allocate(var, turned=var in turned)
 
     def _scalar(self, value: Any) -> str:
         if value is CORES:
