@@ -584,3 +584,15 @@ def test_functions_of_folded_rows_run_along_the_rows(row: int, count: int) -> No
     grown, power = run(scaled, x)
     np.testing.assert_allclose(grown, np.where((norm < 0.8)[:, None], wide, 2 * wide), rtol=1e-6)
     np.testing.assert_allclose(power, norm**-0.2, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "apart"), [(100, True), (2000, False)])
+def test_what_is_dear_of_longer_rows_runs_apart_where_rows_take_less(rows, apart) -> None:
+    """A logarithm takes as long as the sum of 50 products, not of a thousand."""
+    x = RNG.uniform(0.5, 1, (1_000_000 // rows, rows)).astype(np.float32)
+
+    def size(x):
+        return jnp.log(jnp.abs(x).sum(1))
+
+    assert (code(compiled(size, x)).count("def kernel") == 2) is apart
+    np.testing.assert_allclose(run(size, x)[0], np.log(x.sum(1, dtype=float)), rtol=1e-6)
