@@ -28,7 +28,7 @@ from .work import operations_of, work_of
 #: in 590 us in place of 740.
 LONG = 500
 #: What a function of one number takes, in terms of its work for each number of a vector: where rows
-#: take less, two loops are faster. Of 500,000 numbers in rows of 100 `softplus(x @ b)` took 130 us of
+#: take less, two loops are faster. Of 500,000 in rows of 100 `softplus(x @ b)` took 130 us of
 #: processor time, and takes 38; of a million, `exp` 97 and 66, logarithms of sums 103 and 58.
 _VECTOR = 40
 
