@@ -187,6 +187,21 @@ def test_short_rows_are_laid_out_at_once(name) -> None:
     assert loops(code(executable)) <= count + 2
 
 
+@pytest.mark.parametrize("fold", [jnp.sum, jnp.max, jnp.argmax, jnp.linalg.norm])
+def test_runs_of_what_is_folded_as_one_vector_are_loops(fold) -> None:
+    """A sum over all rows of a box, as one vector, has a loop for rows and one along them."""
+    x = RNG.normal(size=(21, 35)).astype(np.float32)
+
+    def within(x):
+        return fold(jnp.ravel(x[1:-1, 2:] * x[2:, 1:-1]))
+
+    text = code(compiled(within, x))
+    assert loops(text) >= 2
+    assert " // " not in text or fold is jnp.argmax  # which reads it in one loop
+    for x_ in (x, -x, np.full_like(x, np.nan), np.where(x > 2, np.inf, x)):
+        np.testing.assert_allclose(run(within, x_)[0], within(jnp.asarray(x_)), rtol=2e-6)
+
+
 @pytest.mark.parametrize("axes", [(2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
 def test_loops_that_are_not_read_along_go_around_strips(axes) -> None:
     """What a strip's rows are read along is the loop around the strip, whichever axis it is."""
@@ -569,3 +584,15 @@ def test_functions_of_folded_rows_run_along_the_rows(row: int, count: int) -> No
     grown, power = run(scaled, x)
     np.testing.assert_allclose(grown, np.where((norm < 0.8)[:, None], wide, 2 * wide), rtol=1e-6)
     np.testing.assert_allclose(power, norm**-0.2, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "apart"), [(100, True), (2000, False)])
+def test_what_is_dear_of_longer_rows_runs_apart_where_rows_take_less(rows, apart) -> None:
+    """A logarithm takes as long as the sum of 50 products, not of a thousand."""
+    x = RNG.uniform(0.5, 1, (1_000_000 // rows, rows)).astype(np.float32)
+
+    def size(x):
+        return jnp.log(jnp.abs(x).sum(1))
+
+    assert (code(compiled(size, x)).count("def kernel") == 2) is apart
+    np.testing.assert_allclose(run(size, x)[0], np.log(x.sum(1, dtype=float)), rtol=1e-6)
