@@ -40,6 +40,14 @@ def _matrix(x, rows, columns, turned):
 tell("product", product, (_product, _row_by_row, _row_by_row))
 
 
+def few(a, b, out, m, k, n, left, right):
+    """Multiply a pair of small matrices of floats, neither of them a vector; see `product`."""
+    product(a, b, out, m, k, n, left, right)
+
+
+tell("few", few, (_product, _row_by_row, _row_by_row))
+
+
 def _block(a, b, out, m, k, n, left, right, low, high):
     if m >= n:
         some = a[low * k : high * k]

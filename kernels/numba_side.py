@@ -275,6 +275,7 @@ _KINDS = {
     "in double": _in_double,
     "complex": _complex,
     "product": _product,
+    "few": _product,
     "block": _block,
     "pieces": _text,
     "mode": _mode,

@@ -28,6 +28,7 @@ from ..core.forms import (
     form_of,
 )
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects
+from ..core.libraries import NotLoaded, by_no_library
 from ..core.source import UNKNOWN, Source, Stack, located
 from ..core.surgery import rearranged
 from ..core.symbolic import variable
@@ -129,10 +130,8 @@ def fold_constants(block: Block) -> Block:
         if not isinstance(form, Map):
             nodes.append(node)
         elif not node.out.aval.shape and all(isinstance(a, Literal) for a in node.ins):
-            with np.errstate(all="ignore"):
-                ins = [np.asarray(a.val) for a in node.ins if isinstance(a, Literal)]
-                value = node.eqn.primitive.eval(*ins, **node.eqn.params)
-            env[node.out] = Literal(value, node.out.aval)
+            ins = [np.asarray(a.val) for a in node.ins if isinstance(a, Literal)]
+            env[node.out] = Literal(_value(node, form, ins), node.out.aval)
         elif form.template == _POWER and first is not None and first.aval == node.out.aval:
             exponent = node.ins[1]
             number = exponent.val if isinstance(exponent, Literal) else numbers.get(exponent)
@@ -148,6 +147,17 @@ def fold_constants(block: Block) -> Block:
         else:
             nodes.append(node)
     return block.rebuilt(nodes, env)
+
+
+def _value(node: Node, form: Map, ins: list[np.ndarray]) -> Any:
+    """Evaluate a map of numbers: by NumPy, or as kernels do, where SciPy would have to be asked."""
+    with np.errstate(all="ignore"):
+        try:
+            with by_no_library():
+                return node.eqn.primitive.eval(*ins, **node.eqn.params)
+        except NotLoaded:
+            constants = import_module(".constants", __package__)  # which few programs need
+            return constants.by_text(form.template, ins, node.out.aval.dtype)
 
 
 def empty_at_once(block: Block) -> Block:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,6 @@ __all__ = [
 ]
 
 
-@cache
 def scipy_special() -> Any:
     """SciPy's special functions, imported at the first use: they take a quarter of a second."""
     return library("scipy.special")

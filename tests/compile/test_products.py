@@ -5,6 +5,7 @@ On other processors the same tests hold of BLAS's, but for those of bits.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import fnarray.numpy as fnp
 from fnarray import lax
 from fnarray.compile.cpu import blas
 from fnarray.compile.cpu.blas import product_of
-from fnarray.compile.cpu.native import gemm, load, panels
+from fnarray.compile.cpu.native import few, gemm, load, panels
 from fnarray.compile.cpu.processor import processor
 from fnarray.compile.target import Limits
 from fnarray.core.forms import Contract
@@ -142,12 +143,67 @@ def test_no_cut_changes_a_bit(dtype):
     np.testing.assert_array_equal(blas.matmul(EAGER, a, np.asfortranarray(b)), whole)
 
 
+def called(name: str | None, *args: np.ndarray | int) -> None:
+    """Call a routine of object code."""
+    words = [x.ctypes.data if isinstance(x, np.ndarray) else x for x in args]
+    address = load.product(name or "")
+    assert address
+    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(words))(address)(*words)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_products_of_small_matrices_have_the_bits_of_large_ones(dtype):
+    """Of every shape of a tile's end, zeros of both signs, NaN and infinities; nothing beside."""
+    letter = "s" if dtype == "f4" else "d"
+    if gemm.symbol(letter) is None:
+        assert few.symbol(letter, True) is None
+        return
+    sizes = itertools.product((2, 4, 5, 8, 9, 64), (1, 9, 64), (2, 8, 15, 16, 17, 33, 64))
+    for (m, k, n), left, right in itertools.product(sizes, (0, 1), (0, 1)):
+        a, b = numbers(dtype, m, k), numbers(dtype, k, n)
+        a[0], b[0, 1] = -0.0, np.nan
+        a[1, -1] = np.inf
+        a = np.ascontiguousarray(a.T) if left else a
+        b = np.ascontiguousarray(b.T) if right else b
+        got, want = np.full((2, m + 1, n), 7, dtype)
+        called(few.symbol(letter, bool(right)), a, b, got, m, k, n, left)
+        lies = m if left else k, k if right else n, n, left, right, 1, 0, 0, 0
+        called(gemm.symbol(letter), a, b, want, m, k, n, *lies)
+        assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "i4"])
+def test_small_products_inside_of_programs(dtype):
+    """Alone, in a loop, in a stack and transposed; real ones are one call."""
+    with fnarray.enable_x64(dtype == "f8"):
+        a, b = (10 * numbers("f4", 20, 20)).astype(dtype), numbers("f4", 20, 20).astype(dtype)
+
+        @fnarray.jit
+        def run(a, b):
+            turns = lax.fori_loop(
+                0, 2, lambda _, x: (x @ b.T) / 8, a.astype(fnp.promote_types(dtype, "f4"))
+            )
+            return a @ b, a.T @ b, fnarray.vmap(lambda x: x.T @ b)(fnp.stack([a, b])), turns
+
+        text = run.lower(a, b).as_text(dialect="numba")
+        assert ("fk.gemm.few(" in text) == (dtype[0] != "c")  # the loop divides
+        wide_a, wide_b = (x.astype("c16") for x in (a, b))
+        want = (
+            wide_a @ wide_b, wide_a.T @ wide_b, np.stack([wide_a, wide_b]).swapaxes(1, 2) @ wide_b,
+            wide_a @ wide_b.T @ wide_b.T / 64,
+        )  # fmt: skip
+        for x, y in zip(run(a, b), want, strict=True):
+            np.testing.assert_allclose(np.asarray(x), y, 1e-3, 1e-3)
+
+
 @pytest.mark.parametrize(
     ("cpu", "tile", "register"),
     [
         ("znver5", "tile.12.2:", "zmm"),
         ("znver5", "tile.12.2.whole:", "zmm"),
         ("znver3", "tile.6.2.whole:", "ymm"),
+        ("znver5", "strip.8.2:", "zmm"),
+        ("znver3", "strip.4.2:", "ymm"),
     ],
 )
 @pytest.mark.parametrize("letter", ["s", "d"])
@@ -159,7 +215,8 @@ def test_tiles_keep_their_sums_in_registers(letter, cpu, tile, register, monkeyp
     known = replace(processor(), wide=register == "zmm", features="+avx2,+fma")
     for module in (gemm, panels):
         monkeypatch.setattr(module, "processor", lambda: known)
-    text = gemm.text(gemm.NAME + letter)
+    small = tile.startswith("strip")
+    text = few.text(few.NAME + letter) if small else gemm.text(gemm.NAME + letter)
     lines = assembly_for(cpu, text, straight=True).splitlines()
     inside = next(k for k in range(lines.index(tile), len(lines)) if "vfmadd" in lines[k])
     first = max(k for k in range(inside) if lines[k].startswith("."))

@@ -8,6 +8,7 @@ import scipy.signal
 
 import fnarray
 from fnarray import numpy as jnp
+from fnarray.scipy import _spectra
 from fnarray.scipy import signal as ours
 
 from ..oracle import in_one
@@ -80,6 +81,14 @@ def test_short_transforms(settings):
     compare("stft", LONG, oracle=scipy.signal, **settings)
     if "boundary" not in settings:
         compare("stft", LONG, **settings)
+
+
+@pytest.mark.parametrize("name", ["boxcar", "hann", "hamming"])
+@pytest.mark.parametrize("size", [1, 2, 7, 64])
+def test_windows_are_scipys(name, size):
+    """Those that take no import of SciPy are its own, but for a rounding."""
+    want = scipy.signal.get_window(name, size)
+    np.testing.assert_allclose(_spectra._window(name, size), want, rtol=1e-13, atol=1e-16)
 
 
 def test_axis_of_time():

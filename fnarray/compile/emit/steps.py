@@ -34,6 +34,8 @@ _PIECES = 16
 _ROW = 8
 #: Rows or columns that a product must have for threads to share them.
 _THIN = 64
+#: Rows, terms and columns of a product that has a routine of its own, whose text is short.
+_FEW = 64
 #: Parts of a pass for each thread, and its operations that take as long as one of a loop's that is
 #: worth sharing: vectors compute them, and each part has tables of its own.
 _PARTS, _FAST = 2, 8
@@ -396,7 +398,16 @@ class Steps:
         sizes += map(str, map(int, operands.turned))
         sums = None if wide == out.dtype else self.values.new_scratch(Var(out.update(dtype=wide)))
         arrays.append(sums.name if sums else self._array(node.out, stored=False))
-        self._multiply(arrays, sizes, work if batch == 1 and max(rows, columns) >= _THIN else 0)
+        if (
+            batch == 1
+            and out.dtype.kind == "f"
+            and min(rows, columns) > 1
+            and max(rows, inner, columns) <= _FEW
+        ):
+            self.writer.line(f"fk.gemm.few({', '.join([*arrays, *sizes[1:]])})")
+        else:
+            share = batch == 1 and max(rows, columns) >= _THIN
+            self._multiply(arrays, sizes, work if share else 0)
         if sums:
             with ExitStack() as stack:
                 idx = self.values.loops(stack, out.shape)

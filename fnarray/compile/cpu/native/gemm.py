@@ -90,11 +90,12 @@ def parts(kind: Kind, across: tuple[int, ...] = (1, 2)) -> str:
     tiles = [_tile(kind, r, w) for r in (tall(), _REST) for w in across]
     tiles += [_tile(kind, tall(), w, whole=True) for w in across if _is_apart(w)]
     return "\n".join(
-        (*tiles, *(_strip(kind, w) for w in across), panels.rows(kind), _declared(kind))
+        (*tiles, *(_strip(kind, w) for w in across), panels.rows(kind), declared(kind))
     )
 
 
-def _declared(kind: Kind) -> str:
+def declared(kind: Kind) -> str:
+    """Return what says which functions a text of products calls."""
     v, size, x = kind.vector, f"v{kind.lanes}{kind.short}.p0", f"v{kind.lanes}{kind.short}"
     half, pair = f"<{panels.SQUARE} x {kind.name}>", f"[{2 * kind.lanes} x {kind.name}]"
     loads = {f"declare {v} @llvm.masked.load.{size}(ptr, <{kind.lanes} x i1>, {v})"}

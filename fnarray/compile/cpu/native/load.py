@@ -85,9 +85,9 @@ def made(name: str, text: str, *, straight: bool = False, plain: bool = False) -
 @functools.cache
 def product(symbol: str) -> int | None:
     """Return where a product of matrices is, by its symbol; None if there is no such product."""
-    from . import gemm  # which few kernels need
+    from . import few, gemm  # which few kernels need
 
-    text = gemm.text(symbol)
+    text = gemm.text(symbol) or few.text(symbol)
     return made(symbol, text, straight=True) if text else None
 
 

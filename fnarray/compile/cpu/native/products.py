@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from . import gemm
+from . import few, gemm
 from .blas import DOT
 from .types import C64, C128, F32, F64, LLVM, Array, DType, Fallback, Scalar, part
 from .writer import memory
@@ -132,6 +132,18 @@ def multiply(to: Writer, a: Array, b: Array, out: Array, sizes: list[Scalar]) ->
         words += ["i64 0", f"i64 {to.new(f'call i64 @llvm.smax.i64(i64 {m}, i64 {n})')}"]
     arrays = [f"ptr {x.ir}" for x in (a, b, out)]
     to.lines.append(f"call void @{name}({', '.join([*arrays, *words])})")
+
+
+def multiply_few(to: Writer, a: Array, b: Array, out: Array, sizes: list[Scalar]) -> bool:
+    """Write a product of small matrices, as `multiply` does; return whether there is one."""
+    *some, left, right = sizes
+    symbol = few.symbol(LETTERS[out.dtype], right.ir != "0")
+    if symbol is None:
+        return False
+    to.module.declared[symbol] = "void", few.PARAMETERS
+    words = [*(f"ptr {x.ir}" for x in (a, b, out)), *(f"i64 {n.ir}" for n in (*some, left))]
+    to.lines.append(f"call void @{symbol}({', '.join(words)})")
+    return True
 
 
 def _define(module: Module, name: str, dtype: DType) -> None:

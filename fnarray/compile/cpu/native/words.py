@@ -196,6 +196,17 @@ def _product(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
     return Known(None)
 
 
+def _few(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
+    """Write a product of small matrices, which is a call alone where there is one of our own."""
+    from . import products  # which few kernels hold
+
+    arrays = [cast(Array, a) for a in args[:3]]
+    sizes = [to.cast(n, I64) for n in _numbers(to, args[3:])]
+    if products.multiply_few(to, *arrays, sizes):
+        return Known(None)
+    return _product(to, function, texts, args)
+
+
 def _pieces(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     """Write a product in pieces, which one of our own is best without."""
     from . import products  # which few kernels hold
@@ -229,6 +240,7 @@ _KINDS: dict[str, Any] = {
     "complex": _make,
     "product": _product,
     "block": _product,
+    "few": _few,
     "pieces": _pieces,
     "routine": _routine,
     "mode": _mode,
