@@ -164,10 +164,14 @@ def _factor(x, at, pivots, to, m, n):
 def lu(a, out, pivots, order, batch, m, n):
     """Factor ``P A = L U``: both factors in one matrix, the exchanges, the rows' new order."""
     size = min(m, n)
-    for e in range(batch * m * n):
-        out[u(e)] = a[u(e)]
+    # As for `linear_solve`; factors are rounded once.
+    work = np.empty(m * n, type(out.dtype.type(0) * np.float64(1)))
     for s in range(batch):
-        _factor(out, s * m * n, pivots, s * size, m, n)
+        for e in range(m * n):
+            work[u(e)] = a[u(s * m * n + e)]
+        _factor(work, 0, pivots, s * size, m, n)
+        for e in range(m * n):
+            out[u(s * m * n + e)] = work[u(e)]
     permutation(pivots, order, batch, size, m)
 
 
@@ -302,7 +306,7 @@ def _solve_factored(factors, order, b, out, work, s, at, n, k, transposed, conju
 @of_its_own
 def factored_solve(a, factors, order, b, out, batch, n, k, transposed, conjugated):
     """Solve ``op(A) X = B`` given the factors and the rows' order of ``P A = L U``."""
-    work = np.empty(n * k, out.dtype)
+    work = np.empty(n * k, type(out.dtype.type(0) * np.float64(1)))
     for s in range(batch):
         _solve_factored(factors, order, b, out, work, s, 0, n, k, transposed, conjugated)
 

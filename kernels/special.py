@@ -259,10 +259,11 @@ def _stirling(x):
 
 
 @compiled
-def _log_gap(u):
-    """Return ``u - log(1 + u)``, which cancels for small `u` if computed so."""
+def _log_gap(u, ratio):
+    """Return ``u - log(1 + u)``, which cancels for small `u` if computed so; `ratio` is 1 + u."""
     if abs(u) > 0.3:
-        return u - math.log1p(u)
+        # A ratio next to 0 has lost its digits in u; one that underflows has a weight of 0.
+        return u - math.log(max(ratio, 1e-300))
     r = u / (2.0 + u)
     z = r * r
     total, power, n = 0.0, 2.0 * r * z, 3.0
@@ -280,7 +281,7 @@ def _gamma_weight(a, x):
     """Return ``x**a exp(-x) / gamma(a + 1)``."""
     if a < 12.0:
         return math.exp(a * math.log(x) - x - math.lgamma(a + 1.0))
-    gap = _log_gap((x - a) / a)
+    gap = _log_gap((x - a) / a, x / a)
     return math.exp(-a * gap - _stirling(a)) / math.sqrt(2.0 * math.pi * a)
 
 
@@ -292,7 +293,7 @@ def _gamma_both(a, x):
         # Two terms of Temme's expansion (DLMF 8.12.3); the next is below 1e-15.
         if weight == 0.0:
             return (0.0, 1.0) if x < a else (1.0, 0.0)
-        eta = math.copysign(math.sqrt(2.0 * _log_gap((x - a) / a)), x - a)
+        eta = math.copysign(math.sqrt(2.0 * _log_gap((x - a) / a, x / a)), x - a)
         shift = weight * (-1 / 3 + eta * (1 / 12 - eta * (2 / 135)))
         arc = eta * math.sqrt(0.5 * a)
         return 0.5 * math.erfc(-arc) - shift, 0.5 * math.erfc(arc) + shift
@@ -364,7 +365,7 @@ def _beta_weight(a, b, x):
     # From the peak at a / (a + b): the first-order terms cancel exactly.
     peak, rest = a / (a + b), b / (a + b)
     off = (x * b - (1.0 - x) * a) / (a + b)
-    gap = a * _log_gap(off / peak) + b * _log_gap(-off / rest)
+    gap = a * _log_gap(off / peak, x / peak) + b * _log_gap(-off / rest, (1.0 - x) / rest)
     correction = _stirling(a + b) - _stirling(a) - _stirling(b)
     return math.exp(correction - gap) * math.sqrt(a * rest / (2.0 * math.pi))
 

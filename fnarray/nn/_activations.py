@@ -157,7 +157,9 @@ def softplus(x: Any) -> Array:
 def squareplus(x: Any, b: Any = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2`` (Barron, arXiv:2112.11687)."""
     x = jnp.asarray(x)
-    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    # Of a negative x and the root only a difference is left: the product of both sums is b.
+    total = jnp.abs(x) + jnp.sqrt(jnp.square(x) + b)
+    return jnp.where(x < 0, b / total, total) / 2
 
 
 @replayed

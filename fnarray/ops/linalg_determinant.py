@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.avals import ShapedArray
-from ..core.dtypes import is_complex, to_real
+from ..core.dtypes import complex128, float64, is_complex, to_real
 from ..core.forms import Library
 from ..core.tangents import zero_of
 from ..core.trace import bind
@@ -132,9 +132,12 @@ def _adjugate_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     """Derivative in the basis of singular vectors, where the adjugate is diagonal.
 
     ``adj(S + B)`` has to first order ``-b_ij`` times all values but two off the diagonal, and on
-    it the sums of ``b_jj`` times all values but two.
+    it the sums of ``b_jj`` times all values but two. In double precision: entries are as exact as
+    the largest singular value.
     """
-    (a,), (da,) = primals, tangents
+    out = bind(adjugate_p, *primals)
+    kind = complex128 if is_complex(out.dtype) else float64
+    a, da = convert(primals[0], kind), convert(tangents[0], kind)
     s, u, vh = bind(svd_p, a, **_THIN)
     inner = matmul(matmul(adjoint(u), da), adjoint(vh))
     pairs = convert_like(_all_but_two(s), a)
@@ -142,8 +145,7 @@ def _adjugate_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     on = where_entries(eq, broadcast_in_dim(on, inner.shape, range(on.ndim)))
     phase = mul(bind(det_p, u), bind(det_p, vh))
     change = scale_columns(sub(on, mul(pairs, inner)), _along_last(phase, s))
-    out = bind(adjugate_p, a)
-    return out, matmul(matmul(adjoint(vh), change), adjoint(u))
+    return out, convert(matmul(matmul(adjoint(vh), change), adjoint(u)), out.dtype)
 
 
 def _along_last(x: Any, like: Any) -> Any:

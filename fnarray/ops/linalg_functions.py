@@ -18,7 +18,20 @@ from ..core.libraries import library
 from ..core.tangents import is_zero
 from ..core.trace import bind
 from .contract import exact_matmul as matmul
-from .kit.calls import convert_like, full, neg, sub
+from .convert import stop_gradient
+from .kit import calls
+from .kit.calls import (
+    broadcast_in_dim,
+    convert_like,
+    div,
+    eq,
+    full,
+    mul,
+    neg,
+    reduce_max,
+    select,
+    sub,
+)
 from .kit.checks import check_same_dtypes
 from .kit.matrix import SMALL, by_lapack, check_square, count, cut, join, per_matrix, swap
 from .kit.rules import Tangents, instantiate
@@ -119,6 +132,14 @@ def _block(x: Any, y: Any) -> Any:
     return join([join([x, y], -1), join([zero, x], -1)], -2)
 
 
+def _size(x: Any) -> Any:
+    """Return each matrix's largest size, or 1, at all its entries: numbers without a slope."""
+    last = x.ndim - 2, x.ndim - 1
+    size = reduce_max(calls.abs(stop_gradient(x)), last)
+    size = convert_like(select(eq(size, 0), 1, size), x)
+    return broadcast_in_dim(size, x.shape, tuple(range(x.ndim - 2)))
+
+
 def _frechet_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, Any]:
     """The derivative is of the same kind, of matrices of twice the size (Higham & Relton 2014)."""
     (a, e), (da, de) = primals, tangents
@@ -126,8 +147,12 @@ def _frechet_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, 
     if is_zero(da):
         return out, bind(expm_frechet_p, a, de, **params)
     n, axis = a.shape[-1], a.ndim - 1
-    large = bind(expm_frechet_p, _block(a, e), _block(da, instantiate(de)), **params)
-    return out, cut(cut(large, axis, n, 2 * n), axis - 1, 0, n)
+    # What is cut out is linear in e and de: a large e would have the block squared more often
+    # than a needs, by which entries of size 1 lose digits.
+    size = _size(e)
+    direction = _block(da, div(instantiate(de), size))
+    large = bind(expm_frechet_p, _block(a, div(e, size)), direction, **params)
+    return out, mul(cut(cut(large, axis, n, 2 * n), axis - 1, 0, n), size)
 
 
 def _frechet_transpose(ct: Any, a: Any, e: Any, **params: Any) -> list[Any]:

@@ -6,9 +6,8 @@ All promote integers to floats and broadcast.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from math import comb as choose
-from math import log, pi, sqrt
+from math import log, pi
 from operator import index
 from typing import Any
 
@@ -42,6 +41,7 @@ from ._hosted import (
     wofz,
 )
 from ._legendre import lpmn, lpmn_values
+from ._normal import log_ndtr, ndtr, ndtri
 
 __all__ = [
     "bernoulli",
@@ -103,7 +103,7 @@ __all__ = [
 __dir__ = __all__.copy
 
 
-# ---- error functions and the normal distribution -----------------------------------------------
+# ---- error functions ---------------------------------------------------------------------------
 
 
 def erf(x: Any) -> Array:
@@ -121,122 +121,6 @@ def erfinv(x: Any) -> Array:
     return lax.erf_inv(*inexact_operands("erfinv", x))
 
 
-def ndtr(x: Any) -> Array:
-    """Distribution function of the standard normal distribution."""
-    (x,) = strong_operands("ndtr", x)
-    return 0.5 * lax.erfc(x * -sqrt(0.5))
-
-
-def log_ndtr(x: Any, series_order: int = 3) -> Array:
-    """Logarithm of `ndtr`, accurate in both tails.
-
-    Parameters
-    ----------
-    x : array
-    series_order : int
-        Terms of the asymptotic series (DLMF 7.12.1) that serves the lower tail.
-    """
-    (x,) = strong_operands("log_ndtr", x)
-    order = index(series_order)
-    if order < 0:
-        raise ValueError(f"log_ndtr: series_order must not be negative, got {order}.")
-    return _log_ndtr(x, order)
-
-
-@partial(custom_jvp, nondiff_argnums=(1,))
-def _log_ndtr(x: Any, order: int) -> Array:
-    # Where erfc still has all its digits, and the series already has them.
-    low = -20.0 if finfo(x.dtype).bits == 64 else -10.0
-    tail = jnp.minimum(x, low)
-    square = jnp.square(tail)
-    series, term = 1.0, 1.0
-    for k in range(1, order + 1):
-        term = term * (1 - 2 * k) / square
-        series = series + term
-    below = -0.5 * square - jnp.log(-tail) - 0.5 * log(2 * pi) + jnp.log(series)
-    above = jnp.log1p(-ndtr(-jnp.maximum(x, 0.0)))
-    middle = jnp.log(ndtr(jnp.clip(x, low, 0.0)))
-    return jnp.where(x > 0, above, jnp.where(x > low, middle, below))
-
-
-@_log_ndtr.defjvp
-def _log_ndtr_jvp(order: int, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
-    """Density over distribution, by their logarithms."""
-    (x,), (t,) = primals, tangents
-    out = _log_ndtr(x, order)
-    return out, t * jnp.exp(-0.5 * jnp.square(x) - 0.5 * log(2 * pi) - out)
-
-
-# Rational functions of Wichura's algorithm AS 241 (Applied Statistics 37, 1988), lowest power
-# first: the centre, the near tail, the far tail. Relative error below 1e-15.
-_CENTRE = (
-    (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
-     1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
-     3.3430575583588128105e4, 2.5090809287301226727e3),
-    (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
-     2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4,
-     5.2264952788528545610e3),
-)  # fmt: skip
-_NEAR = (
-    (1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0,
-     3.64784832476320460504e0, 1.27045825245236838258e0, 2.41780725177450611770e-1,
-     2.27238449892691845833e-2, 7.74545014278341407640e-4),
-    (1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
-     1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4,
-     1.05075007164441684324e-9),
-)  # fmt: skip
-_FAR = (
-    (6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0,
-     2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
-     2.71155556874348757815e-5, 2.01033439929228813265e-7),
-    (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
-     7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
-     2.04426310338993978564e-15),
-)  # fmt: skip
-
-
-def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
-    """Quotient of two polynomials, by Horner's rule."""
-
-    def polynomial(terms: tuple[float, ...]) -> Any:
-        total: Any = 0.0
-        for c in reversed(terms):
-            total = total * x + c
-        return total
-
-    return polynomial(coefficients[0]) / polynomial(coefficients[1])
-
-
-def ndtri(p: Any) -> Array:
-    """Inverse of `ndtr`; infinite at 0 and 1, NaN outside (Wichura's AS 241)."""
-    return _ndtri(*strong_operands("ndtri", p))
-
-
-@custom_jvp
-def _ndtri(p: Any) -> Array:
-    q = p - 0.5
-    centre = q * _ratio(_CENTRE, 0.180625 - jnp.square(jnp.clip(q, -0.425, 0.425)))
-    edge = jnp.minimum(p, 1 - p)
-    inside = (edge > 0) & (edge < 1)
-    r = jnp.sqrt(-jnp.log(jnp.where(inside, edge, 0.5)))
-    tail = jnp.where(r <= 5, _ratio(_NEAR, r - 1.6), _ratio(_FAR, r - 5.0))
-    tail = jnp.where(inside, tail, jnp.where(edge == 0, np.inf, np.nan))
-    return jnp.where(jnp.abs(q) <= 0.425, centre, jnp.where(q < 0, -tail, tail))
-
-
-@custom_jvp
-def _ndtri_slope(p: Any, y: Any) -> Array:
-    """One over the density at a quantile: Mills's ratio, well conditioned, over the tail."""
-    edge = jnp.minimum(p, 1 - p)
-    slope = sqrt(pi / 2) * erfcx(jnp.abs(y) * sqrt(0.5)) / edge
-    return jnp.where(edge == 0, np.inf, slope)
-
-
-_ndtri.defjvps(lambda t, out, p: t * _ndtri_slope(p, out))
-# Of p alone, as `y` is its quantile.
-_ndtri_slope.defjvps(lambda t, out, p, y: t * (y * jnp.square(out)), None)
-
-
 # ---- logarithms and entropies ------------------------------------------------------------------
 
 
@@ -249,7 +133,9 @@ def expit(x: Any) -> Array:
 def logit(x: Any) -> Array:
     """Inverse of `expit`: ``log(x / (1 - x))``."""
     (x,) = inexact_operands("logit", x)
-    return jnp.log(x / (1 - x))
+    # Of the larger over the smaller of the two, whose difference is exact near 1/2; -0 becomes 0.
+    size = jnp.log1p(jnp.abs(2 * x - 1) / (jnp.minimum(x, 1 - x) + 0.0))
+    return jnp.where(x < 0.5, -size, size)
 
 
 logit.defjvps(lambda t, out, x: t / (x * (1 - x)))
@@ -297,12 +183,20 @@ def entr(x: Any) -> Array:
     return jnp.where(x < 0, -np.inf, -_xlogx(x))
 
 
+def _log_ratio(p: Array, q: Array) -> Array:
+    """``log(p / q)`` of positive numbers, whose difference is exact where they are close."""
+    size = jnp.log1p(jnp.abs(p - q) / jnp.minimum(p, q))
+    return jnp.where(p < q, -size, size)
+
+
 @custom_jvp
 def _relative(p: Any, q: Any) -> Array:
-    return p * jnp.log(p / q)
+    return p * _log_ratio(p, q)
 
 
-_relative.defjvps(lambda t, out, p, q: t * (jnp.log(p / q) + 1), lambda t, out, p, q: -t * (p / q))
+_relative.defjvps(
+    lambda t, out, p, q: t * (_log_ratio(p, q) + 1), lambda t, out, p, q: -t * (p / q)
+)
 
 
 def rel_entr(p: Any, q: Any) -> Array:
@@ -316,7 +210,26 @@ def rel_entr(p: Any, q: Any) -> Array:
 def kl_div(p: Any, q: Any) -> Array:
     """``p log(p / q) - p + q``, the term of a Kullback-Leibler divergence."""
     p, q = inexact_operands("kl_div", p, q)
-    return rel_entr(p, q) - p + q
+    both = (p > 0) & (q > 0)
+    value = _divergence(jnp.where(both, p, 1.0), jnp.where(both, q, 1.0))
+    return jnp.where(both, value, jnp.where((p == 0) & (q >= 0), 0.0, np.inf) - p + q)
+
+
+@custom_jvp
+def _divergence(p: Array, q: Array) -> Array:
+    # Of two that are close only a square is left: by the series of the inverse hyperbolic tangent
+    # of ``v`` (DLMF 4.6.4), as log(p / q) is twice that. Halves, whose sum does not overflow.
+    v = (p - q) / (p / 2 + q / 2) / 2
+    square, series = v * v, 0.0
+    for k in range(18 if finfo(p.dtype).bits == 64 else 8, 0, -1):
+        series = series * square + 2 / (2 * k + 1)
+    near = (p - q) * v + p * v * (square * series)
+    return jnp.where(jnp.abs(v) < 0.3, near, p * _log_ratio(p, q) - p + q)
+
+
+_divergence.defjvps(
+    lambda t, out, p, q: t * _log_ratio(p, q), lambda t, out, p, q: t * ((q - p) / q)
+)
 
 
 def boxcox(x: Any, lmbda: Any) -> Array:

@@ -303,3 +303,48 @@ def test_gradients_inside_loops_run():
 
     got = fnarray.grad(run(jnp, fnarray.lax))(a)
     assert_same(got, in_one(lambda: jax.grad(run(jax.numpy, jax.lax))(a)), 1e4)
+
+
+def _second(f, x, t):
+    """Slope along ``t`` of the gradient of ``f``."""
+    return fnarray.jvp(fnarray.grad(f), (x,), (t,))[1]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, fnarray.jit], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    ("f", "bound"),
+    [
+        (lambda x: jnp.linalg.det(x / 7), 1e-7),
+        (lambda x: jnp.sum(sl.expm(x / 8) ** 2), 2.5e-7),
+        (lambda x: jnp.sum(jnp.linalg.inv(x + 8 * jnp.eye(len(x), dtype=x.dtype)) ** 2), 2.5e-7),
+    ],
+    ids=["det", "expm", "inv"],
+)
+def test_second_slopes_keep_digits(f, bound, run):
+    """Of matrices of order 30 they are within a few units of the largest, in single precision."""
+    rng = np.random.default_rng(3)
+    x, t = (rng.standard_normal((30, 30)) for _ in range(2))
+    got = run(lambda x, t: _second(f, x, t))(np.float32(x), np.float32(t))
+    with enable_x64(True):
+        want = _second(f, np.float64(np.float32(x)), np.float64(np.float32(t)))
+    assert np.sqrt(np.mean((np.asarray(got, float) - want) ** 2)) < bound * np.max(np.abs(want))
+
+
+@pytest.mark.parametrize("run", [lambda f: f, fnarray.jit], ids=["eager", "compiled"])
+def test_second_slopes_of_exponentials_are_of_any_size(run, x64):
+    """Directions of 0, of stacks, complex ones, of no entries; large and small ones scale."""
+    second = run(lambda a, e, d: _frechet_slope(a, e, d))
+    rng = np.random.default_rng(4)
+    a, e, d = rng.standard_normal((3, 2, 4, 4)) + 1j * rng.standard_normal((3, 2, 4, 4))
+    base = second(a, e, d)
+    np.testing.assert_allclose(second(a, e * 1e9, d) * 1e-9, base, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(second(a, e, d * 1e-9) * 1e9, base, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(second(a, d, e), base, rtol=1e-11, atol=1e-11)
+    np.testing.assert_array_equal(second(a, e * 0, d), 0)
+    assert second(a[:, :0, :0], e[:, :0, :0], d[:, :0, :0]).shape == (2, 0, 0)
+
+
+def _frechet_slope(a, e, d):
+    """Second derivative of the exponential at ``a``, along ``e`` and ``d``."""
+    slope = lambda a: fnarray.jvp(sl.expm, (a,), (e,))[1]  # noqa: E731
+    return fnarray.jvp(slope, (a,), (d,))[1]

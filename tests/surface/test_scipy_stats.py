@@ -155,6 +155,62 @@ def test_derivatives_are_finite_and_central(name, f, x, shapes, loc, scale):
             np.testing.assert_allclose(slope[inside], central[inside], rtol=1e-4, atol=1e-6)
 
 
+TINY = np.geomspace(1e-7, 0.5, 60)
+FAR = np.concatenate([-np.geomspace(1e-3, 200, 60), np.geomspace(1e-3, 200, 60)])
+#: Where formulas lose digits: the far ends, values near 1, large shapes.
+ENDS = [
+    ("norm", "pdf", FAR / 16, ()),
+    ("norm", "cdf", FAR / 16, ()),
+    ("norm", "sf", FAR / 16, ()),
+    ("norm", "logcdf", FAR / 16, ()),
+    ("laplace", "pdf", FAR / 3, ()),
+    ("logistic", "pdf", FAR / 3, ()),
+    ("logistic", "ppf", np.concatenate([TINY, 1 - TINY]), ()),
+    ("cauchy", "pdf", FAR, ()),
+    ("cauchy", "logcdf", FAR, ()),
+    ("cauchy", "logsf", FAR, ()),
+    ("cauchy", "ppf", np.concatenate([TINY, 1 - TINY]), ()),
+    ("cauchy", "isf", np.concatenate([TINY, 1 - TINY]), ()),
+    ("gamma", "logcdf", TINY * 80, (2.5,)),
+    ("gamma", "logsf", TINY * 80, (2.5,)),
+    ("chi2", "logcdf", TINY * 80, (3.0,)),
+    ("beta", "cdf", TINY * 1.9, (0.2, 0.3)),
+    ("beta", "logcdf", TINY * 1.9, (2.0, 3.5)),
+    ("beta", "logsf", TINY * 1.9, (2.0, 3.5)),
+    ("t", "logpdf", FAR, (300.0,)),
+    ("gennorm", "cdf", FAR / 40, (1.5,)),
+]
+
+
+@pytest.mark.parametrize(("name", "f", "x", "shapes"), ENDS, ids=[".".join(r[:2]) for r in ENDS])
+def test_digits_at_the_ends(name, f, x, shapes):
+    """In float32 all but the last digits are SciPy's of float64, eager and compiled."""
+    x = np.float32(x)
+    given = tuple(map(np.float32, shapes))
+    want = getattr(getattr(scipy.stats, name), f)(np.float64(x), *map(np.float64, given))
+    ours = getattr(getattr(stats, name), f)
+    kept = np.abs(want) > 2e-38
+    for call in (ours, fnarray.jit(ours)):
+        np.testing.assert_allclose(call(x, *given)[kept], want[kept], rtol=1e-6)
+    slope = fnarray.vmap(fnarray.grad(ours), (0, *[None] * len(given)))(x[::7], *given)
+    assert np.all(np.isfinite(slope))
+
+
+def test_slope_of_the_normal_distribution_is_its_density(x64):
+    """The rounding error of the square is put back there, too; second slopes, ends, NaN."""
+    x = np.concatenate([np.linspace(-37, 37, 401), [0.0, -0.0, np.inf, -np.inf]])
+    want = np.array([np.exp(-0.5 * float(v) ** 2) for v in x]) / np.sqrt(2 * np.pi)
+    slope = fnarray.vmap(fnarray.grad(stats.norm.cdf))
+    np.testing.assert_allclose(slope(x), want, rtol=4e-13)
+    np.testing.assert_array_equal(slope(x), stats.norm.pdf(x))
+    x, want = x[:-2], want[:-2]
+    second = fnarray.vmap(fnarray.grad(fnarray.grad(stats.norm.cdf)))(x)
+    np.testing.assert_allclose(second, -x * want, rtol=4e-13)
+    assert np.isnan(stats.norm.cdf(np.nan))
+    assert np.isnan(stats.norm.pdf(np.nan))
+    np.testing.assert_array_equal(stats.norm.cdf(np.array([-np.inf, np.inf, 1e300])), [0, 1, 1])
+
+
 def test_multivariate_normal():
     """Densities are SciPy's; batches of points and covariances broadcast; gradients are JAX's."""
     rng = np.random.default_rng(0)

@@ -198,3 +198,45 @@ def test_derivatives_of_bessel_functions_keep_digits(name):
         # SciPy's own recurrence loses nothing: it adds what is of one sign.
         want = scipy_special.ivp(int(name[1]), np.float64(x), order)
         np.testing.assert_allclose(fnarray.jit(fnarray.vmap(f))(x), want, rtol=6e-7)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, fnarray.jit], ids=["eager", "compiled"])
+def test_quotients_next_to_one_keep_digits(run):
+    """Logarithms of odds and of quotients, and divergences, whose terms cancel there."""
+    gap = np.float32(np.concatenate([np.geomspace(1e-3, 0.49, 80), -np.geomspace(1e-3, 0.49, 80)]))
+    x = np.float32(0.5) + gap
+    np.testing.assert_allclose(run(special.logit)(x), scipy_special.logit(x * 1.0), rtol=3e-7)
+    q = np.float32(np.geomspace(1e-3, 1e3, gap.size))
+    p = np.concatenate([q * (1 + gap), q * np.float32(1e-6), q * np.float32(1e6)])
+    q = np.tile(q, 3)
+    for name in ("rel_entr", "kl_div"):
+        want = getattr(scipy_special, name)(np.float64(p), np.float64(q))
+        np.testing.assert_allclose(run(getattr(special, name))(p, q), want, rtol=1e-6)
+    slopes = run(fnarray.vmap(fnarray.grad(special.kl_div, (0, 1))))(p, q)
+    log_quotient = np.log(np.float64(p) / np.float64(q))
+    np.testing.assert_allclose(slopes[0], log_quotient, rtol=1e-6)
+    np.testing.assert_allclose(slopes[1], (np.float64(q) - p) / q, rtol=1e-6)
+
+
+def test_edges_of_quotients():
+    """Zeros, numbers that are no probabilities, infinities and NaN, as in SciPy."""
+    x = np.float32([-0.5, -0.0, 0, 1, 1.5, np.inf, -np.inf, np.nan, 1e-38, 0.5])
+    with np.errstate(all="ignore"):
+        for logit in (special.logit, fnarray.jit(special.logit)):
+            np.testing.assert_allclose(logit(x), scipy_special.logit(x), rtol=1e-6)
+        p, q = (v.ravel() for v in np.meshgrid(x[1:], x[1:]))
+        for name in ("rel_entr", "kl_div"):
+            want = getattr(scipy_special, name)(p, q)
+            finite = np.isfinite(want)
+            np.testing.assert_allclose(
+                getattr(special, name)(p, q)[finite], want[finite], rtol=1e-5, atol=1e-6
+            )
+
+
+def test_incomplete_gamma_of_few_per_cent(x64):
+    """Far below a large order the quotient, not its distance to one, has the digits."""
+    a, x = np.float64([80.0, 80, 200, 15]), np.float64([0.0169, 0.3, 3, 1e-5])
+    want = scipy_special.gammainc(a, x)
+    np.testing.assert_allclose(fnarray.jit(special.gammainc)(a, x), want, rtol=1e-12)
+    want = scipy_special.betainc(a, 20.0, x / 30)
+    np.testing.assert_allclose(fnarray.jit(special.betainc)(a, 20.0, x / 30), want, rtol=2e-12)

@@ -12,7 +12,8 @@ from ...core.array import Array
 from ...nn import log1mexp
 from ...nn._args import strong_operands
 from .. import special
-from ._forms import continuous, inside, on, plain, positive, unit
+from .._normal import bell
+from ._forms import continuous, inside, log_of, on, plain, positive, unit
 
 __all__: list[str] = []
 
@@ -25,6 +26,7 @@ norm = continuous(
     "exp(-z**2 / 2) / (scale * sqrt(2 * pi))",
     f"{CUD} 13",
     logpdf=lambda z: -0.5 * (log(2 * pi) + z * z),
+    pdf=lambda z: (2 * pi) ** -0.5 * bell(z),
     cdf=lambda z: special.ndtr(z),
     logcdf=lambda z: special.log_ndtr(z),
     sf=lambda w: special.ndtr(w),
@@ -56,6 +58,7 @@ expon = continuous(
     "exp(-z) / scale for z >= 0",
     f"{CUD} 19",
     logpdf=on(positive, lambda z: -z),
+    pdf=on(positive, lambda z: jnp.exp(-z), 0),
     cdf=on(positive, lambda z: -jnp.expm1(-z), 0),
     logcdf=on(positive, lambda z: log1mexp(z)),
     logsf=on(positive, lambda z: -z, 0),
@@ -63,12 +66,22 @@ expon = continuous(
     tails=True,
 )
 
+
+def _gamma_cdf(z: Array, a: Array) -> Array:
+    return special.gammainc(a, z)
+
+
+def _gamma_sf(z: Array, a: Array) -> Array:
+    return special.gammaincc(a, z)
+
+
 _GAMMA = {
     "normalizer": lambda scale, a: special.gammaln(a) + jnp.log(scale),
     "logpdf": on(positive, lambda z, a: special.xlogy(a - 1, z) - z),
-    "cdf": on(positive, lambda z, a: special.gammainc(a, z), 0),
-    "sf": on(positive, lambda z, a: special.gammaincc(a, z), 1),
-    "tails": True,
+    "cdf": on(positive, _gamma_cdf, 0),
+    "logcdf": on(positive, log_of(_gamma_cdf, _gamma_sf)),
+    "sf": on(positive, _gamma_sf, 1),
+    "logsf": on(positive, log_of(_gamma_sf, _gamma_cdf), 0),
 }
 gamma = continuous(
     "gamma a",
@@ -87,6 +100,15 @@ chi2 = continuous(
     **_GAMMA,
 )
 
+
+def _beta_cdf(z: Array, a: Array, b: Array) -> Array:
+    return special.betainc(a, b, jnp.clip(z, 0, 1))
+
+
+def _beta_sf(z: Array, a: Array, b: Array) -> Array:
+    return special.betainc(b, a, jnp.clip(1 - z, 0, 1))
+
+
 beta = continuous(
     "beta a b",
     "beta distribution, of shapes ``a`` and ``b``",
@@ -94,10 +116,29 @@ beta = continuous(
     f"{CUD} 25",
     normalizer=lambda scale, a, b: special.betaln(a, b) + jnp.log(scale),
     logpdf=on(unit, lambda z, a, b: special.xlog1py(b - 1, -z) + special.xlogy(a - 1, z)),
-    cdf=lambda z, a, b: special.betainc(a, b, jnp.clip(z, 0, 1)),
-    sf=lambda z, a, b: special.betainc(b, a, jnp.clip(1 - z, 0, 1)),
-    tails=True,
+    cdf=_beta_cdf,
+    logcdf=log_of(_beta_cdf, _beta_sf),
+    sf=_beta_sf,
+    logsf=log_of(_beta_sf, _beta_cdf),
 )
+
+
+# The angle seen from its own side keeps the digits of a tail.
+def _cauchy_cdf(z: Array) -> Array:
+    return jnp.arctan2(1, -z) / pi
+
+
+def _cauchy_sf(z: Array) -> Array:
+    return jnp.arctan2(1, z) / pi
+
+
+def _cotangent(q: Array) -> Array:
+    """``cot(pi q)``, by the distance from the pole or from the zero that is nearer."""
+    from_pole = jnp.where(q < 0.5, q, q - 1)
+    near = jnp.abs(from_pole) < 0.25
+    tangent = jnp.tan(pi * jnp.where(near, from_pole, 0.5 - q))
+    return jnp.where(near, 1 / jnp.where(near, tangent, 1.0), tangent)
+
 
 cauchy = continuous(
     "cauchy",
@@ -106,18 +147,24 @@ cauchy = continuous(
     f"{CUD} 16",
     normalizer=lambda scale: jnp.log(pi * scale),
     logpdf=lambda z: -jnp.log1p(z * z),
-    # The angle seen from its own side keeps the digits of a tail.
-    cdf=lambda z: jnp.arctan2(1, -z) / pi,
-    sf=lambda z: jnp.arctan2(1, z) / pi,
-    ppf=lambda q: jnp.tan(pi * (q - 0.5)),
-    isf=lambda q: jnp.tan(pi * (0.5 - q)),
-    tails=True,
+    pdf=lambda z: 1 / (pi * (1 + z * z)),
+    cdf=_cauchy_cdf,
+    logcdf=log_of(_cauchy_cdf, _cauchy_sf),
+    sf=_cauchy_sf,
+    logsf=log_of(_cauchy_sf, _cauchy_cdf),
+    ppf=lambda q: -_cotangent(q),
+    isf=lambda q: _cotangent(q),
 )
 
 
 def _laplace_logpdf(x: Array, loc: Any = 0, scale: Any = 1) -> Array:
     # In x, as the size of z would forget the sign of a scale: that is no density, but has slopes.
     return -jnp.abs(x - loc) / scale - jnp.log(2 * scale)
+
+
+def _laplace_pdf(x: Array, loc: Any = 0, scale: Any = 1) -> Array:
+    twice = jnp.where(scale > 0, 2 * scale, np.nan)
+    return jnp.exp(-jnp.abs(x - loc) / scale) / twice
 
 
 def _laplace_cdf(z: Array) -> Array:
@@ -131,6 +178,7 @@ laplace = continuous(
     "exp(-abs(z)) / (2 * scale)",
     f"{CUD} 24",
     logpdf=plain(_laplace_logpdf),
+    pdf=plain(_laplace_pdf),
     cdf=_laplace_cdf,
 )
 
@@ -141,12 +189,18 @@ def _logistic_logpdf(z: Array) -> Array:
     return -z - 2 * jnp.log1p(jnp.exp(-z))
 
 
+def _logistic_pdf(z: Array) -> Array:
+    tail = jnp.exp(-jnp.abs(z))
+    return tail / jnp.square(1 + tail)
+
+
 logistic = continuous(
     "logistic",
     "logistic distribution, of mean ``loc``",
     "exp(-z) / (scale * (1 + exp(-z))**2)",
     f"{CUD} 23",
     logpdf=_logistic_logpdf,
+    pdf=_logistic_pdf,
     cdf=lambda z: special.expit(z),
     sf=lambda z: special.expit(-z),
     ppf=lambda x: special.logit(x),
@@ -160,6 +214,7 @@ gumbel_r = continuous(
     f"{CUD} 22",
     logpdf=lambda z: -(z + jnp.exp(-z)),
     logcdf=lambda z: -jnp.exp(-z),
+    logsf=lambda z: log1mexp(jnp.exp(-z)),
     ppf=on(unit, lambda p: -jnp.log(-jnp.log(p)), np.nan),
     tails=True,
 )
@@ -169,6 +224,7 @@ gumbel_l = continuous(
     "exp(z - exp(z)) / scale",
     f"{CUD} 22",
     logpdf=lambda w: -(w + jnp.exp(-w)),
+    logcdf=lambda w: log1mexp(jnp.exp(-w)),
     logsf=lambda w: -jnp.exp(-w),
     ppf=on(unit, lambda p: jnp.log(-jnp.log1p(-p)), np.nan),
     tails=True,
@@ -197,8 +253,7 @@ pareto = continuous(
 
 
 def _t_normalizer(scale: Array, df: Array, half: Array) -> Array:
-    total = 0.5 * jnp.log(pi * df) + jnp.log(scale)
-    return total + special.gammaln(half) - special.gammaln(half + 0.5)
+    return 0.5 * jnp.log(df) + jnp.log(scale) + special.betaln(half, 0.5)
 
 
 t = continuous(
@@ -276,8 +331,8 @@ def _gennorm_logpdf(x: Array, beta: Array) -> Array:
 
 def _gennorm_cdf(x: Array, beta: Array) -> Array:
     size = jnp.abs(x)
-    part = inside(size > 0, size, lambda size: special.gammainc(1 / beta, size**beta), 0)
-    return 0.5 * (1 + jnp.sign(x) * part)
+    tail = inside(size > 0, size, lambda size: special.gammaincc(1 / beta, size**beta), 1)
+    return jnp.where(x < 0, 0.5 * tail, 1 - 0.5 * tail)
 
 
 gennorm = continuous(

@@ -5,7 +5,8 @@ A distribution is a row of a table: functions of ``z = (x - loc) / scale`` (cont
 of it::
 
     logpdf(x) = logpdf(z) - normalizer        cdf, logcdf, sf, logsf(x) = of z
-    logpmf(k) = logpmf(y)                     ppf, isf(q) = loc + scale * of q
+    pdf(x) = pdf(z) / scale                   ppf, isf(q) = loc + scale * of q
+    logpmf(k) = logpmf(y)
 
 The first parameter of a form says what it is a function of: ``z``, ``w = (loc - x) / scale``,
 which spares reflected tails a negation, or ``y``; any other name is that of the public function.
@@ -87,6 +88,20 @@ def _then(form: Any, finish: Form) -> Form:
     return lambda x, *shapes: finish(form(x, *shapes))
 
 
+def log_of(value: Form, rest: Form) -> Form:
+    """Return the logarithm of a probability, by the rest where that is smaller and keeps digits."""
+
+    def form(z: Array, *shapes: Array) -> Array:
+        v = value(z, *shapes)
+        near = v > 0.5
+        # At 0 sums and fractions have no terms, and the slopes by shapes are finite.
+        missing = rest(jnp.where(near, z, 0.0), *shapes)
+        above = jnp.log1p(-jnp.where(near, missing, 0.5))
+        return jnp.where(near, above, jnp.log(jnp.where(near, 0.5, v)))
+
+    return form
+
+
 def continuous(
     head: str,
     *about: str,
@@ -109,8 +124,7 @@ def continuous(
     of : callable, optional
         From the public function's arguments to those of the distribution that has the forms.
     tails : bool, optional
-        Whether all of ``cdf``, ``sf`` and their logarithms are public; one without a form is made
-        of one that has a form.
+        Whether ``cdf`` and ``sf`` are public without a form: they are made of a logarithm.
     **forms : callable, on or plain
     """
 
@@ -120,6 +134,10 @@ def continuous(
             if kind in ("ppf", "isf"):
                 return _then(form, lambda v: v * scale + loc)(x, *shapes)
             z = (loc - x) / scale if lead == "w" else (x - loc) / scale
+            if kind == "pdf":
+                # No density has another scale: its logarithm has none.
+                scale = jnp.where(scale > 0, scale, np.nan)
+                return _then(form, lambda v: v / scale)(z, *shapes)
             if kind != "logpdf":
                 return _then(form, lambda v: v)(z, *shapes)
             total = normalizer(scale, *shapes)
@@ -153,8 +171,6 @@ _DERIVED: dict[str, tuple[tuple[Form, str], ...]] = {
     "pmf": ((jnp.exp, "logpmf"),),
     "cdf": ((jnp.exp, "logcdf"), (lambda v: -jnp.expm1(v), "logsf")),
     "sf": ((jnp.exp, "logsf"), (lambda v: -jnp.expm1(v), "logcdf")),
-    "logcdf": ((jnp.log, "cdf"),),
-    "logsf": ((jnp.log, "sf"),),
 }
 _WHAT = {
     "logpdf": "Logarithm of the density at ``x``",
