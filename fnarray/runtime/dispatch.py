@@ -20,7 +20,7 @@ from ..core.keep import remembered
 from ..core.quiet import offence
 from ..core.ref import Ref, check_distinct
 from ..core.source import Source
-from .unpack import MOST_LEAVES, packer
+from ..core.unpack import MOST_LEAVES, packer
 
 if TYPE_CHECKING:
     from ..compile.pipeline import Executable
