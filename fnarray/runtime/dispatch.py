@@ -81,9 +81,9 @@ def file_for(on_gpu: Executable) -> str:
     return file_of(on_gpu.source)
 
 
-def prepare(graph: ClosedGraph) -> None:
-    """Compile a graph, unless it is."""
-    executable(graph).load()
+def prepared(graph: ClosedGraph) -> Callable[..., tuple[np.ndarray, ...]]:
+    """Compile a graph, unless it is; return what runs it."""
+    return executable(graph).load()
 
 
 def compiled_call(graph: ClosedGraph, args: Buffers) -> tuple[np.ndarray, ...]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fnarray.core.array import asarray
 from fnarray.core.avals import ShapedArray
-from fnarray.core.record import known_of
+from fnarray.core.graph import eval_graph
+from fnarray.core.record import known_of, spelled_of
+from fnarray.core.trace import bind
 from fnarray.ops._convolve import ConvDimensionNumbers, _conv_eval
 from fnarray.ops.contract import _dot_general_eval
 from fnarray.ops.gather import GatherDimensionNumbers, GatherScatterMode
@@ -54,6 +57,32 @@ def test_reductions(shape, dtype):
                     continue
                 taken += check(fold, x, axes=axes)
     assert taken
+
+
+@pytest.mark.parametrize("n", [*range(1, 26), 31, 32, 40, 63, 64, 65])
+def test_sums_are_spelled_in_order(n):
+    """A sum spelled out, addition by addition, has NumPy's bits: of NaN, -0 and tiny ones."""
+    draw, taken = np.random.default_rng(n), 0
+    (total,) = [f for f in FOLDS if f in spelled_of]
+    for shape, axes in [((n,), (0,)), ((3, n), (1,)), ((n, 3), (0,)), ((2, n, 3), (1,)),
+                        ((n, 2), (0, 1)), ((2, 3, n), (2,)), ((2, n, 3), (1, 2))]:  # fmt: skip
+        graph = spelled_of[total](ShapedArray(shape, np.dtype(np.float32)), axes=axes)
+        if graph is None:
+            continue
+        taken += 1
+        for k in range(4):
+            x = draw.standard_normal(shape) * 10.0 ** draw.integers(-3, 4, shape)
+            x = drawn(shape, np.float32) if k == 1 else x.astype(np.float32)
+            x = [x, x, np.full_like(x, -0.0), np.full_like(x, 1e-40)][k]
+            with np.errstate(all="ignore"):
+                (got,) = (np.asarray(y) for y in eval_graph(graph.jaxpr, (), [asarray(x)], bind))
+                want = np.asarray(total(x, axes=axes))
+            assert got.shape == want.shape
+            assert (
+                np.where(np.isnan(got), 0, got).tobytes()
+                == np.where(np.isnan(want), 0, want).astype(np.float32).tobytes()
+            )
+    assert taken or n in (1, 65)
 
 
 def test_products():
