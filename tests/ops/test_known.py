@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,8 @@ from fnarray.ops._convolve import ConvDimensionNumbers, _conv_eval
 from fnarray.ops.contract import _dot_general_eval
 from fnarray.ops.gather import GatherDimensionNumbers, GatherScatterMode
 from fnarray.ops.gather import _eval as _gather_eval
+from fnarray.ops.linalg_factor import _lu_eval, _permutation
+from fnarray.ops.linalg_solve import _linear_eval, _triangular_eval
 from fnarray.ops.scatter import _eval as _scatter_eval
 from fnarray.ops.shape import _broadcast_eval
 
@@ -27,10 +31,12 @@ def check(evaluate, *xs, **params):
     known = known_of[evaluate](*[ShapedArray(x.shape, x.dtype) for x in xs], **params)
     if known is None:
         return False
-    got, want = known(*xs), np.asarray(evaluate(*xs, **params))
-    assert got.dtype == want.dtype
-    assert got.shape == want.shape
-    assert got.tobytes() == want.tobytes()
+    outs, wanted = known(*xs), evaluate(*xs, **params)
+    several = type(wanted) is tuple
+    for got, want in zip(outs if several else [outs], wanted if several else [wanted], strict=True):
+        assert got.dtype == want.dtype
+        assert got.shape == want.shape
+        assert got.tobytes() == np.asarray(want).tobytes()
     return True
 
 
@@ -98,6 +104,25 @@ def test_products():
     for n, dtype in ((4096, np.float32), (5, np.int32), (5, np.float16)):
         x = np.ones(n, dtype)
         assert not check(_dot_general_eval, x, x, dimension_numbers=numbers, **params)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 24])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_small_systems(n, dtype):
+    """One small system is solved, and factored, as one of a stack is: singular ones, too."""
+    draw = np.random.default_rng(n).standard_normal
+    a, b = draw((n, n)).astype(dtype), draw((n, 3)).astype(dtype)
+    singular, broken = np.zeros_like(a), np.full_like(a, np.nan)
+    for x in (a, np.asfortranarray(a).T.copy(), singular, broken):
+        assert check(_lu_eval, x)
+        with np.errstate(all="ignore"):
+            assert check(_linear_eval, x, b)
+    for flags in product((True, False), repeat=5):
+        names = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
+        params = dict(zip(names, flags, strict=True))
+        assert check(_triangular_eval, a, b if flags[0] else b.T.copy(), **params)
+    pivots = np.random.default_rng(0).integers(0, n, n).astype(np.int32)
+    assert check(_permutation, pivots, permutation_size=n + 2)
 
 
 @pytest.mark.parametrize("n", [1, 16, 40])
