@@ -92,7 +92,7 @@ def is_exact_step(eqn: Eqn) -> bool:
     if isinstance(form, Library):
         return form.exact
     return isinstance(form, Iota | Reindex | Pieces) or (
-        isinstance(form, Map) and form.cost < _DEAR
+        isinstance(form, Map) and form.exact and form.cost < _DEAR
     )
 
 

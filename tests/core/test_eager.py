@@ -377,6 +377,7 @@ CALLS = [
     lambda x, a: fnarray.scipy.stats.norm.cdf(x, 0.5),
     lambda x, a: fnarray.scipy.linalg.expm(jnp.outer(a[:, 0], a[:, 0])),
     lambda x, a: jnp.polysub(x, a[1]),
+    lambda x, a: fnarray.scipy.stats.uniform.cdf(x, 0, 2),
 ]
 
 
