@@ -251,7 +251,7 @@ _hooks.bind_with(
     families=lambda: _load(".lax", __name__)._import_families,
     compiled_call=lambda: _load(".runtime.dispatch", __name__).compiled_call,
     report=lambda: _load(".report.explain", __name__).report_of,
-    prepare=lambda: _load(".runtime.dispatch", __name__).prepare,
+    prepared=lambda: _load(".runtime.dispatch", __name__).prepared,
     gpus=lambda: _load(".runtime.gpu", __name__).BY_DEFAULT,
     # What only programs on meshes need: modules.
     mesh=lambda: _load(".runtime.spec", __name__),

@@ -13,6 +13,7 @@ from typing import Any
 from . import nn
 from . import numpy as jnp
 from .core.apart import another
+from .core.eager import replayed
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 __dir__ = __all__.copy
@@ -135,6 +136,7 @@ def _sizes(what: str, image: Any, shape: Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
+@replayed
 def scale_and_translate(
     image: Any,
     shape: Sequence[int],
@@ -199,6 +201,7 @@ def scale_and_translate(
     return x
 
 
+@replayed
 def resize(
     image: Any,
     shape: Sequence[int],

@@ -46,11 +46,11 @@ from ..core.keep import kept_with
 from ..core.source import boundary, tidy
 from ..core.surgery import says_places
 from ..core.trace import state
+from ..core.unpack import no_leaves, unpacker
 from ..ops.kit.moves import over_words
 from ..purity.guards import Guards
 from ..runtime import where
 from ..runtime.dispatch import buffer_of, caller
-from ..runtime.unpack import no_leaves, unpacker
 from .content import tell
 from .recorded import Recorder
 

@@ -69,7 +69,7 @@ def evaluate(
         return tuple(mesh.platform.on_host(arrays, jaxpr, mesh, in_names, out_names, name))
     avals = _aval(jaxpr=jaxpr, mesh_axes=mesh_axes, out_names=out_names)
     outs = tuple(np.empty(a.shape, a.dtype) for a in avals)
-    hooks.prepare(jaxpr)
+    hooks.prepared(jaxpr)
 
     def work(at: Coordinates) -> None:
         # A row of a rank-1 array is a NumPy scalar, which is no buffer: hence asarray.

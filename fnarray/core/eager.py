@@ -34,12 +34,13 @@ from .array import Array, ArrayElsewhere, ArrayImpl, asarray, stored
 from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
 from .graph import ClosedGraph
-from .hooks import compiled_call
-from .large import compiles, is_exact, is_large, later, pays_often, runs_as_program
+from .hooks import prepared
+from .large import compiles, is_exact, is_large, runs_as_program
 from .memo import recall, remember
 from .quiet import free_contexts, quiet_context, quietly
 from .record import Record
 from .source import tidy
+from .stretches import in_programs, patience, program_of
 from .surgery import straight
 from .trace import state, trace_graph
 
@@ -55,8 +56,6 @@ Numbers = Callable[..., Sequence[ShapedArray]]
 #: A signature that was met once. False, as no replay is: one test tells what is to be replayed.
 _SEEN = False
 _DOUBLE = ("float64", "complex128")
-#: Calls after which what computes the same bits compiled is.
-_OFTEN = 20
 #: Errors of a function whose operations follow from values.
 _BY_VALUE = (
     ConcretizationTypeError,
@@ -90,24 +89,48 @@ def _replay_of(
     if not all(e.primitive.quiet and not e.primitive.effects for e in jaxpr.eqns):
         return None
     by_numpy = _by_numpy(quietly(Record, graph), graph.jaxpr.out_avals, kind)
-    if not pays_often(graph):
-        return by_numpy
-    return later(by_numpy, _program(graph, kind), _OFTEN)
+    calls = patience(graph)
+    return by_numpy if calls is None else _in_programs(graph, kind, by_numpy, calls)
+
+
+def _in_programs(graph: ClosedGraph, kind: Kind, by_numpy: Replay, calls: int) -> Replay:
+    """Return what replays a graph by NumPy so many times, then with programs in it."""
+    left = calls
+    made: Replay | None = None
+
+    def run(*data: Any) -> Any:
+        nonlocal left, made
+        if made is not None:
+            return made(*data)
+        left -= 1
+        if left > 0:
+            return by_numpy(*data)
+        cut = in_programs(graph)
+        if cut is None:
+            made = by_numpy
+        elif whole := program_of(cut):
+            made = _program(whole, kind)
+        else:
+            made = _by_numpy(quietly(Record, cut), graph.jaxpr.out_avals, kind)
+        return made(*data)
+
+    return run
 
 
 def _by_numpy(record: Record, avals: Sequence[ShapedArray], kind: Kind) -> Replay:
     if kind is not None:
         run = record.run
         return lambda *data: kind(map(stored, quietly(run, *data), avals))
-    return _single(record.single(), record.arguments, avals[0])
+    return _single(record.single(), avals[0], record.is_sound())
 
 
-def _single(evaluate: Callable[..., Any], arguments: int, aval: ShapedArray) -> Replay:
-    """Return a replay by what computes one buffer.
+def _single(evaluate: Callable[..., Any], aval: ShapedArray, sound: bool) -> Replay:
+    """Return a replay by what computes one buffer: if it is ``sound``, as it is to be.
 
     It does what `quietly` and `stored` do, which cost half of what ``np.sin`` takes on 16 numbers.
     """
     take, give, new, dtype = free_contexts.pop, free_contexts.append, object.__new__, aval.dtype
+    ndarray = np.ndarray
 
     def run(*data: Any) -> ArrayImpl:
         try:
@@ -118,7 +141,9 @@ def _single(evaluate: Callable[..., Any], arguments: int, aval: ShapedArray) -> 
             out = context.run(evaluate, *data)
         finally:
             give(context)
-        if type(out) is not np.ndarray or out.dtype is not dtype or not out.flags.c_contiguous:
+        if not sound and (
+            type(out) is not ndarray or out.dtype is not dtype or not out.flags.c_contiguous
+        ):
             return stored(out, aval)
         array = new(ArrayImpl)
         array._data, array.aval = out, aval
@@ -130,9 +155,12 @@ def _single(evaluate: Callable[..., Any], arguments: int, aval: ShapedArray) -> 
 def _program(graph: ClosedGraph, kind: Kind) -> Replay:
     """Return what replays a graph as a program."""
     consts, avals = [np.asarray(x) for x in graph.consts], graph.jaxpr.out_avals
+    call: Callable[..., Any] | None = None
 
     def run(*data: Any) -> Any:
-        outs = map(stored, compiled_call(graph, [*consts, *map(np.asarray, data)]), avals)
+        nonlocal call
+        call = call or prepared(graph)
+        outs = map(ArrayImpl, call(*consts, *map(np.asarray, data)), avals)
         return next(outs) if kind is None else kind(outs)
 
     return run

@@ -28,11 +28,13 @@ Bound = tuple[int, Any, int]
 class Map:
     """``out[i] = template(in_0[i], in_1[i], ...)``; operands broadcast (rank 0, or axes of size 1).
 
-    ``cost`` is in units of one addition; from 8 on the scheduler avoids computing it twice.
+    ``cost`` is in units of one addition; from 8 on the scheduler avoids computing it twice. Not
+    ``exact`` is what leaves the sign of a zero to who computes: the larger of 0 and -0.
     """
 
     template: str
     cost: int = 1
+    exact: bool = True
 
 
 @frozen

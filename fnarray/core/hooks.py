@@ -79,9 +79,9 @@ def eqn_text(eqn: Any) -> str:
     return _bound("eqn_text")(eqn)
 
 
-def prepare(graph: ClosedGraph) -> None:
-    """Compile a closed graph, unless it is: threads that run it then need not wait for one."""
-    _bound("prepare")(graph)
+def prepared(graph: ClosedGraph) -> Callable[..., Sequence[Any]]:
+    """Compile a closed graph, unless it is; return what runs it on NumPy arrays."""
+    return _bound("prepared")(graph)
 
 
 def compiled_call(graph: ClosedGraph, args: Sequence[Any]) -> Sequence[Any]:

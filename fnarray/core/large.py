@@ -31,11 +31,13 @@ __all__ = [
     "LARGE",
     "compiles",
     "evaluator",
+    "is_compiled",
     "is_exact",
+    "is_exact_library",
+    "is_exact_step",
     "is_large",
     "later",
     "looped",
-    "pays_often",
     "plainly",
     "runs_as_program",
 ]
@@ -49,8 +51,6 @@ _PRODUCT = 1 << 21
 #: From this cost on a function of an element is computed by other means than NumPy's: above that
 #: of a remainder, which is exact.
 _DEAR = 9
-#: So many operations take NumPy longer than a program, where there are few elements.
-_SHORT = 3
 #: Functions that NumPy computes of several real numbers at once, on processors where it can.
 _NUMPYS: frozenset[object] = frozenset({
     np.arccos, np.arccosh, np.arcsin, np.arcsinh, np.arctan, np.arctan2, np.arctanh, np.cbrt,
@@ -71,10 +71,11 @@ def is_large(avals: Iterable[ShapedArray]) -> bool:
 
 def is_exact(graph: ClosedGraph) -> bool:
     """Whether a graph computes the same bits compiled as by NumPy: nothing in it rounds twice."""
-    return all(map(_is_exact, graph.jaxpr.eqns))
+    return all(map(is_exact_step, graph.jaxpr.eqns))
 
 
-def _is_exact(eqn: Eqn) -> bool:
+def is_exact_step(eqn: Eqn) -> bool:
+    """Whether an equation gives the same bits compiled as by NumPy."""
     values = [a.aval.dtype for a in (*eqn.invars, *eqn.outvars)]
     if any(dtype.kind == "c" or dtype == np.float64 for dtype in values):
         return False
@@ -91,20 +92,13 @@ def _is_exact(eqn: Eqn) -> bool:
     if isinstance(form, Library):
         return form.exact
     return isinstance(form, Iota | Reindex | Pieces) or (
-        isinstance(form, Map) and form.cost < _DEAR
+        isinstance(form, Map) and form.exact and form.cost < _DEAR
     )
 
 
-def pays_often(graph: ClosedGraph) -> bool:
-    """Whether a graph on few elements is worth compiling once it is called often.
-
-    No bit may change, and NumPy has to take longer than the launch of a program, 2 us: several
-    operations, or a decomposition by LAPACK, whose wrapper in Python takes more than it.
-    """
-    if not (runs_as_program(graph) and is_exact(graph)):
-        return False
-    forms = [eqn.form() for eqn in graph.jaxpr.eqns]
-    return len(forms) >= _SHORT or any(isinstance(f, Library) and f.exact for f in forms)
+def is_exact_library(eqn: Eqn) -> bool:
+    """Whether an equation calls a library that NumPy calls as well."""
+    return is_compiled(eqn) and isinstance(form := eqn.form(), Library) and form.exact
 
 
 def compiles() -> bool:
@@ -121,19 +115,20 @@ def runs_as_program(graph: ClosedGraph) -> bool:
     if not compiles():
         return False
     eqns = graph.jaxpr.eqns
-    if not all(map(_is_compiled, eqns)):
+    if not all(map(is_compiled, eqns)):
         return False
     return not (len(eqns) < 2 and all(map(_is_numpys, eqns))) and not _is_view(graph)
 
 
-def _is_compiled(eqn: Eqn) -> bool:
+def is_compiled(eqn: Eqn) -> bool:
+    """Whether an equation may be part of a program that stands for an eager call."""
     prim = eqn.primitive
     if prim.effects or isinstance(prim.form, Missing):
         return False
     if prim.quiet:
         return True
     form = eqn.form()
-    return isinstance(form, Inline) and all(map(_is_compiled, form.graph.jaxpr.eqns))
+    return isinstance(form, Inline) and all(map(is_compiled, form.graph.jaxpr.eqns))
 
 
 def _is_numpys(eqn: Eqn) -> bool:
@@ -180,7 +175,7 @@ def evaluator(
         return by_numpy
     graph = one_equation(prim, tuple(ins), tuple(params.items()))
     (eqn,) = graph.jaxpr.eqns
-    form = eqn.form() if _is_compiled(eqn) else None
+    form = eqn.form() if is_compiled(eqn) else None
     if isinstance(form, Contract):
         alone = _multiplications(form, ins[0], outs) >= _PRODUCT
     elif isinstance(form, Library):

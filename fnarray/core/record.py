@@ -13,7 +13,7 @@ import numpy as np
 from .avals import ShapedArray
 from .graph import Atom, ClosedGraph, Eqn, Literal
 
-__all__ = ["Record", "evaluation", "known_of", "thin_of"]
+__all__ = ["Record", "evaluation", "known_of", "spelled_of", "thin_of"]
 
 #: Results of constants alone are kept up to this size, and computed by each replay above it.
 _SMALL = 4096
@@ -24,6 +24,9 @@ thin_of: dict[Callable[..., Any], Callable[..., Any]] = {}
 #: What evaluators come down to where the avals of their operands are known, to the bit: given avals
 #: and params, a function of buffers, or None where it is the evaluator itself.
 known_of: dict[Callable[..., Any], Callable[..., Callable[..., Any] | None]] = {}
+#: What evaluators do, operation by operation, each of which is exact: given avals and params, a
+#: graph whose bits are the same compiled, or None.
+spelled_of: dict[Callable[..., Any], Callable[..., ClosedGraph | None]] = {}
 #: Calls after which a record's steps are worth code of their own, which takes 0.3 ms to compile.
 _OFTEN = 20
 
@@ -219,6 +222,10 @@ class Record:
             else:
                 keep(_settled(out, dtype))
         return list(map(get, self.results))
+
+    def is_sound(self) -> bool:
+        """Whether `single` is a function of NumPy's, whose result is as it is to be."""
+        return isinstance(self.single(), np.ufunc) and all(self._sound)
 
     def single(self) -> Callable[..., Any]:
         """Return what computes the buffer of the one result."""

@@ -6,7 +6,7 @@ cut of the same graph is the same object, so that what was derived or compiled o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from .avals import ShapedArray
@@ -109,19 +109,35 @@ def substituted(eqns: Iterable[Eqn], names: Mapping[Var, Atom]) -> tuple[Eqn, ..
     )
 
 
-def straight(closed: ClosedGraph) -> ClosedGraph:
-    """Return a graph with the operations of graphs it holds in place of what only runs those."""
-    if not any(eqn.primitive.stepwise for eqn in closed.jaxpr.eqns):
-        return closed
+def _run_by(eqn: Eqn) -> ClosedGraph | None:
+    return eqn.form().graph if eqn.primitive.stepwise else None
+
+
+def straight(
+    closed: ClosedGraph, inside: Callable[[Eqn], ClosedGraph | None] = _run_by
+) -> ClosedGraph:
+    """Return a graph with the operations of others in place of equations that stand for them.
+
+    Parameters
+    ----------
+    closed : ClosedGraph
+    inside : callable, optional
+        What an equation stands for, if for anything: by default what graphs it only runs.
+    """
     eqns: list[Eqn] = []
+    opened = False
 
     def walk(graph: Graph, env: dict[Var, Atom]) -> tuple[Atom, ...]:
+        nonlocal opened
+
         def read(atom: Atom) -> Atom:
             return env[atom] if isinstance(atom, Var) else atom
 
         for eqn in graph.eqns:
             ins = tuple(map(read, eqn.invars))
-            if eqn.primitive.stepwise and not (inner := eqn.form().graph).consts:
+            inner = inside(eqn)
+            if inner is not None and not inner.consts:
+                opened = True
                 outs = walk(inner.jaxpr, dict(zip(inner.jaxpr.invars, ins, strict=True)))
             else:  # a graph that is called twice has new names each time
                 outs = tuple(Var(v.aval) for v in eqn.outvars)
@@ -131,6 +147,8 @@ def straight(closed: ClosedGraph) -> ClosedGraph:
 
     g = closed.jaxpr
     outs = walk(g, {v: v for v in (*g.constvars, *g.invars)})
+    if not opened:
+        return closed
     return ClosedGraph(Graph(g.constvars, g.invars, tuple(eqns), outs, g.debug_name), closed.consts)
 
 

@@ -44,6 +44,7 @@ from .tree_nodes import (
     register_static,
     static,
 )
+from .tree_recent import met, taken
 
 __all__ = [
     "DictKey",
@@ -94,8 +95,15 @@ _flatten: Final = functools.partial(optree.tree_flatten, namespace=NAMESPACE)
 
 def flatten_spec(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], optree.PyTreeSpec]:
     """Leaves of a tree, and optree's structure of it, which makes dicts in the order of keys."""
-    found, spec = _flatten(tree, is_leaf)
-    return found, ordered(spec)
+    if is_leaf is not is_whole:
+        found, spec = _flatten(tree, is_leaf)
+        return found, ordered(spec)
+    known = taken(tree)
+    if known is None:
+        found, spec = _flatten(tree, is_leaf)
+        known = found, ordered(spec)
+        met(tree, *known)
+    return known
 
 
 # ---- structures --------------------------------------------------------------------------------
@@ -159,12 +167,12 @@ class PyTreeDef:
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Put leaves into the structure; ``ValueError`` if their number is wrong."""
-        leaves = list(leaves)
-        if len(leaves) != self.num_leaves:
+        row: list[Any] = leaves if isinstance(leaves, list) else list(leaves)
+        if len(row) != self.spec.num_leaves:
             raise ValueError(
-                f"tree.unflatten: {self} has {self.num_leaves} leaves, got {len(leaves)}."
+                f"tree.unflatten: {self} has {self.num_leaves} leaves, got {len(row)}."
             )
-        return self.spec.unflatten(leaves)
+        return self.spec.unflatten(row)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """Subtrees of `tree` that stand where this structure has leaves.
@@ -239,7 +247,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Leaves of a tree from left to right."""
-    return _flatten(tree, is_leaf)[0]
+    return flatten_spec(tree, is_leaf)[0] if is_leaf is is_whole else _flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
@@ -286,8 +294,8 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
         A tree of `rest` differs from `tree`; the message shows the path.
     """
     first, spec = flatten_spec(tree, is_leaf)
-    others = [_up_to(spec, t, "tree.map", f"tree {i}") for i, t in enumerate(rest, start=2)]
-    return spec.unflatten([f(*xs) for xs in zip(first, *others, strict=True)])
+    others = [_beside(spec, t, "tree.map", f"tree {i}") for i, t in enumerate(rest, start=2)]
+    return spec.unflatten(list(builtins.map(f, first, *others)))
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
@@ -516,12 +524,20 @@ def map_with_path(
 ) -> Any:
     """Apply ``f(path, leaf, ...)`` to corresponding leaves; otherwise as `map`."""
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    if not rest:
+        return treedef.unflatten([f(path, leaf) for path, leaf in pairs])
     others = [
-        _up_to(treedef.spec, t, "tree.map_with_path", f"tree {i}")
+        _beside(treedef.spec, t, "tree.map_with_path", f"tree {i}")
         for i, t in enumerate(rest, start=2)
     ]
     columns = zip(pairs, *others, strict=True)
-    return treedef.unflatten(f(path, leaf, *xs) for (path, leaf), *xs in columns)
+    return treedef.unflatten([f(path, leaf, *xs) for (path, leaf), *xs in columns])
+
+
+def _beside(spec: optree.PyTreeSpec, tree: Any, where: str, name: str) -> list[Any]:
+    """As `_up_to`, where most trees have the structure itself."""
+    known = taken(tree)
+    return known[0] if known and known[1] is spec else _up_to(spec, tree, where, name)
 
 
 def _up_to(spec: optree.PyTreeSpec, tree: Any, where: str, name: str) -> list[Any]:

@@ -97,6 +97,8 @@ is_whole: Final = Whole.__instancecheck__
 
 
 _registered: Final[set[type]] = set()
+#: Called once values of one more class are nodes.
+when_registered: Final[list[Callable[[], None]]] = []
 
 
 class Level(NamedTuple):
@@ -252,6 +254,8 @@ def register_pytree_node(
         warnings.filterwarnings("ignore", message="PyTree type", category=UserWarning)
         register(nodetype, flatten_func, unflatten_func, namespace=NAMESPACE)
     _registered.add(nodetype)
+    for tell in when_registered:
+        tell()
     if flatten_with_keys_func is not None:
         _with_keys[nodetype] = flatten_with_keys_func
 

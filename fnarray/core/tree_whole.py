@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
 from . import tree as nodes
-from .source import boundary
+from .source import boundary, tidy
 from .tree_nodes import Whole, is_whole
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,16 +37,23 @@ def _whole(fun: F) -> F:
         position = -1
 
     @boundary
-    @wraps(fun)
-    def call(*args: Any, **settings: Any) -> Any:
-        if not settings and not 0 <= position < len(args):
-            return fun(*args, is_leaf=is_whole)
+    def general(*args: Any, **settings: Any) -> Any:
         takes_path = settings.get("is_leaf_takes_path", False)
         if 0 <= position < len(args):
             leaf = _or_array(args[position], *args[position + 1 :] or (takes_path,))
             return fun(*args[:position], leaf, *args[position + 1 :], **settings)
         settings["is_leaf"] = _or_array(settings.get("is_leaf"), takes_path)
         return fun(*args, **settings)
+
+    @wraps(fun)
+    def call(*args: Any, **settings: Any) -> Any:
+        if settings or 0 <= position < len(args):
+            return general(*args, **settings)
+        try:  # as `boundary` does, for a call less
+            return fun(*args, is_leaf=is_whole)
+        except Exception as error:
+            tidy(error)
+            raise
 
     call.__module__ = __name__  # where it is found again, by who unpickles it
     return cast(F, call)

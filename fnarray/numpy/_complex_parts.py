@@ -8,6 +8,7 @@ from .. import lax
 from ..core.apart import another
 from ..core.array import Array
 from ..core.dtypes import is_complex
+from ..core.eager import replayed
 from ..ops.kit.canonical import as_array
 from ._promote import as_operand
 from ._ufunc import ufunc_of
@@ -21,6 +22,7 @@ def real(val: Any, /) -> Array:
     return lax.real(val) if is_complex(val.dtype) else another(val)
 
 
+@replayed
 def imag(val: Any, /) -> Array:
     """Imaginary part, zero for real numbers."""
     val = as_array(as_operand("imag", val))

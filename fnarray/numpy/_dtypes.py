@@ -6,6 +6,7 @@ for.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -252,6 +253,8 @@ def isrealobj(x: Any) -> Any:
 
 def isscalar(element: Any) -> Any:
     """Whether a value is a Python or NumPy scalar, or an array of rank 0."""
+    if isinstance(element, Array):
+        return element.shape == ()
     return np.isscalar(element) or (hasattr(element, "shape") and np.shape(element) == ())
 
 
@@ -274,6 +277,6 @@ def size(a: Any, axis: Any = None) -> int:
     """Return the number of elements, or those along an axis or several."""
     sizes = shape(a)
     if axis is None:
-        return int(np.prod(sizes, dtype=int))
+        return math.prod(sizes)
     axes = axis if isinstance(axis, tuple | list | range) else (axis,)
-    return int(np.prod([sizes[i] for i in axes], dtype=int))
+    return math.prod(sizes[i] for i in axes)

@@ -9,6 +9,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import to_complex
+from ..core.eager import replayed
 from ._linalg_factors import eigvals
 from ._patterns import eye
 from ._promote import promote_dtypes_inexact
@@ -27,6 +28,7 @@ def _of_companion(p: Array) -> Array:
     return eigvals(lax.concatenate([top[None], eye(n - 1, n, dtype=p.dtype)], 0))
 
 
+@replayed
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """Return the roots of a polynomial.
 

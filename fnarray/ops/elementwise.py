@@ -272,6 +272,7 @@ _EXTREME = partials(_chosen, lambda g, out, x, y: _chosen(g, out, y, x))
 @elementwise(
     {"biuf": "sc.maximum({0}, {1})", "c": "fk.complexmath.maximum({0}, {1})"},
     eval=np.maximum,
+    exact=False,
     jvp=_EXTREME,
 )
 def max(x: Any, y: Any) -> Any:
@@ -281,6 +282,7 @@ def max(x: Any, y: Any) -> Any:
 @elementwise(
     {"biuf": "sc.minimum({0}, {1})", "c": "fk.complexmath.minimum({0}, {1})"},
     eval=np.minimum,
+    exact=False,
     jvp=_EXTREME,
 )
 def min(x: Any, y: Any) -> Any:

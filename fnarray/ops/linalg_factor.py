@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -277,6 +278,21 @@ def _lu_eval(x: np.ndarray) -> tuple[np.ndarray, ...]:
     return factors, pivots, _permutation(pivots, permutation_size=m)
 
 
+def _lu_alone(x: ShapedArray) -> Callable[[np.ndarray], tuple[np.ndarray, ...]] | None:
+    if x.ndim != 2 or not x.size or max(x.shape) > SMALL:
+        return None
+    factor, rows = lapack("getrf", x.dtype), x.shape[0]
+
+    def evaluate(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        factors, pivots, _ = factor(x)
+        return factors.copy("C"), pivots, np.array(_swapped(pivots.tolist(), rows), np.int32)
+
+    return evaluate
+
+
+known_of[_lu_eval] = _lu_alone
+
+
 def _lu_call(ins: Any, outs: Any) -> Library:
     m, n = ins[0].shape[-2:]
     return native("lu", max(m, n), (count(ins[0].shape[:-2]), m, n), lu_flops(m, n))
@@ -385,6 +401,17 @@ def _permutation(pivots: np.ndarray, *, permutation_size: int) -> np.ndarray:
         order[each, other] = order[:, i]
         order[:, i] = taken
     return order.reshape(*batch, permutation_size)
+
+
+def _permutation_alone(
+    pivots: ShapedArray, *, permutation_size: int
+) -> Callable[[np.ndarray], np.ndarray] | None:
+    if pivots.ndim != 1:
+        return None
+    return lambda own: np.array(_swapped(own.tolist(), permutation_size), own.dtype)
+
+
+known_of[_permutation] = _permutation_alone
 
 
 def _permutation_call(ins: Any, outs: Any, *, permutation_size: int) -> Library:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import is_complex
 from ..core.forms import KernelRef, Library
+from ..core.record import known_of
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
 from .contract import exact_matmul as matmul
@@ -22,6 +23,7 @@ from .kit.declare import kernel_call
 from .kit.matrix import (
     MANY,
     blas,
+    both_alone,
     check_square,
     count,
     lapack,
@@ -68,32 +70,37 @@ def _triangular_aval(a: ShapedArray, b: ShapedArray, *, left_side: bool, **flags
     return b
 
 
-def _triangular_eval(
-    a: np.ndarray,
-    b: np.ndarray,
+def _trsm(
+    dtype: np.dtype,
     *,
     left_side: bool,
     lower: bool,
     transpose_a: bool,
     conjugate_a: bool,
     unit_diagonal: bool,
-) -> np.ndarray:
-    if not b.size:
-        return b
-    if conjugate_a and not transpose_a:
-        a = np.conj(a)
-    trsm = blas("trsm", a.dtype)
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return what solves one triangular system."""
+    trsm = blas("trsm", dtype)
     # A matrix in rows is its transpose in columns, which is what BLAS reads: nothing is copied,
     # the side and the triangle change.
-    flags = {
-        "side": 1 if left_side else 0,
-        "lower": not lower,
-        "trans_a": 0 if not transpose_a else 2 if conjugate_a else 1,
-        "diag": unit_diagonal,
-    }
-    return per_matrix(
-        lambda x, y: (trsm(1.0, x.T, y.T, **flags).T,), (a, b), (2, 2), [(b.shape[-2:], b.dtype)]
-    )[0]
+    side, trans = 1 if left_side else 0, 0 if not transpose_a else 2 if conjugate_a else 1
+    conjugate, upper = conjugate_a and not transpose_a, not lower
+
+    def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        a = np.conj(a) if conjugate else a
+        return trsm(1.0, a.T, b.T, side, upper, trans, unit_diagonal).T
+
+    return solve
+
+
+def _triangular_eval(a: np.ndarray, b: np.ndarray, **params: bool) -> np.ndarray:
+    if not b.size:
+        return b
+    solve, outs = _trsm(a.dtype, **params), [(b.shape[-2:], b.dtype)]
+    return per_matrix(lambda x, y: (solve(x, y),), (a, b), (2, 2), outs)[0]
+
+
+known_of[_triangular_eval] = both_alone(_trsm)
 
 
 def _triangular_call(ins: Any, outs: Any, **params: Any) -> Library:
@@ -213,19 +220,19 @@ def _linear_aval(a: ShapedArray, b: ShapedArray) -> ShapedArray:
     return b
 
 
-def _gesv(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray]:
+def _gesv(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     # One routine for both: `getrs` wakes BLAS's threads for three equations, whose mean on two busy
     # cores was 80 to 2,800 us so, and is 1.4.
     factors, pivots, x, singular = lapack("gesv", a.dtype)(a, b)
     if not singular:
-        return (x,)
+        return x
     # It stops at the zeros by which this divides.
     order = np.arange(len(b))
     for i, other in enumerate(pivots):
         order[i], order[other] = order[other], order[i]
     trsm = blas("trsm", a.dtype)
     x = trsm(1.0, factors, b[order], lower=1, diag=1)
-    return (trsm(1.0, factors, x, lower=0),)
+    return trsm(1.0, factors, x, lower=0)
 
 
 def _linear_eval(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -236,7 +243,11 @@ def _linear_eval(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             return stacks(np.linalg.solve, a, b)
         except np.linalg.LinAlgError:
             pass  # one of them is singular: the others are solved below
-    return per_matrix(_gesv, (a, b), (2, 2), [(b.shape[-2:], b.dtype)])[0]
+    outs = [(b.shape[-2:], b.dtype)]
+    return per_matrix(lambda x, y: (_gesv(x, y),), (a, b), (2, 2), outs)[0]
+
+
+known_of[_linear_eval] = both_alone(lambda dtype: _gesv)
 
 
 def _linear_call(ins: Any, outs: Any) -> Library:

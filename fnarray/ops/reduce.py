@@ -18,8 +18,8 @@ from ..core.forms import Operand, Reduce
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
-from ..core.record import known_of
-from ..core.trace import Tracer, bind
+from ..core.record import known_of, spelled_of
+from ..core.trace import Tracer, bind, trace_graph
 from ._combine import (
     Arrays,
     Combine,
@@ -129,6 +129,8 @@ def _folded(ufunc: np.ufunc, start: Callable[[np.dtype], Any]) -> Callable[..., 
         return out if kept is x.dtype else out.astype(x.dtype)
 
     known_of[evaluate] = partial(_known, ufunc)
+    if ufunc is np.add:
+        spelled_of[evaluate] = _in_turn
     return evaluate
 
 
@@ -149,6 +151,47 @@ def _known(
         if 1 in x.shape or not (inner or alone):
             return None
     return lambda x: fold(x, axes, dtype, np.empty(shape, dtype))
+
+
+#: Numbers in memory, and rows, of which a sum is spelled in NumPy's order.
+_SPELLED, _SPELLED_ROWS = 64, 16
+
+
+def _in_turn(x: ShapedArray, *, axes: tuple[int, ...]) -> ClosedGraph | None:
+    """Return the additions of a sum of few single numbers, in the order in which NumPy adds them.
+
+    That is eight sums side by side along memory, added in pairs, then what remains; else row by
+    row. All begin with zero: that of numbers all -0 is 0.
+    """
+    if x.dtype is not float32 or _known(np.add, x, axes=axes) is None:
+        return None
+    axis, *others = axes
+    whole = len(axes) == x.ndim
+    shape = without_axes(x.shape, axes)
+    n = x.size if whole else x.shape[axis]
+    along = whole or axis == x.ndim - 1
+    if (others and not whole) or not 1 < n <= (_SPELLED if along else _SPELLED_ROWS):
+        return None
+
+    def total(y: Array) -> list[Array]:
+        y = reshape(y, (n,)) if whole else moveaxis(y, axis, y.ndim - 1)
+
+        def cut(z: Array, start: int, stop: int, step: int = 1) -> Array:
+            kept = z.shape[:-1]
+            strides = (*(1 for _ in kept), step)
+            return calls.slice(z, (*(0 for _ in kept), start), (*kept, stop), strides)
+
+        done = n - n % 8 if along else 0
+        first = cut(y, 0, 8 if done else 1)
+        for i in range(8, done, 8):
+            first = calls.add(first, cut(y, i, i + 8))
+        for width in (8, 4, 2) if done else ():
+            first = calls.add(cut(first, 0, width, 2), cut(first, 1, width, 2))
+        for i in range(max(done, 1), n):
+            first = calls.add(first, cut(y, i, i + 1))
+        return [calls.add(reshape(first, shape), 0)]
+
+    return trace_graph(total, [x], "sum")
 
 
 #: Rows that are added one after another, each rounded: NumPy sums in pairs along memory alone; and

@@ -186,7 +186,7 @@ def _clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedAr
 
 def _clamp_form(ins: tuple[ShapedArray, ...], outs: Any) -> Map:
     m = "fk.complexmath" if is_complex(ins[0].dtype) else "sc"
-    return Map(f"{m}.minimum({m}.maximum({{1}}, {{0}}), {{2}})", 2)
+    return Map(f"{m}.minimum({m}.maximum({{1}}, {{0}}), {{2}})", 2, exact=False)
 
 
 def _chosen(g: Any, out: Any, x: Any, *others: Any) -> Any:

@@ -20,7 +20,7 @@ from ..core.keep import remembered
 from ..core.quiet import offence
 from ..core.ref import Ref, check_distinct
 from ..core.source import Source
-from .unpack import MOST_LEAVES, packer
+from ..core.unpack import MOST_LEAVES, packer
 
 if TYPE_CHECKING:
     from ..compile.pipeline import Executable
@@ -81,9 +81,9 @@ def file_for(on_gpu: Executable) -> str:
     return file_of(on_gpu.source)
 
 
-def prepare(graph: ClosedGraph) -> None:
-    """Compile a graph, unless it is."""
-    executable(graph).load()
+def prepared(graph: ClosedGraph) -> Callable[..., tuple[np.ndarray, ...]]:
+    """Compile a graph, unless it is; return what runs it."""
+    return executable(graph).load()
 
 
 def compiled_call(graph: ClosedGraph, args: Buffers) -> tuple[np.ndarray, ...]:

@@ -297,6 +297,7 @@ def schur(a: Any, output: str = "real") -> list[Array]:
     return lal.schur(a)
 
 
+@replayed
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     """Return the complex Schur form of the same matrix as a real one.
 

@@ -14,6 +14,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import is_integer
+from ..core.eager import replayed
 
 __all__ = ["map_coordinates"]
 __dir__ = __all__.copy
@@ -53,6 +54,7 @@ def _linear(at: Array) -> list[tuple[Array, Any]]:
     return [(i, 1 - share), (i + 1, share)]
 
 
+@replayed
 def map_coordinates(
     input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
 ) -> Array:

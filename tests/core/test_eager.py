@@ -11,7 +11,7 @@ import pytest
 import fnarray
 import fnarray.numpy as jnp
 from fnarray import lax
-from fnarray.core import memo
+from fnarray.core import memo, stretches
 from fnarray.core.array import asarray, aval_of
 from fnarray.core.eager import elementwise, replayed
 
@@ -355,6 +355,53 @@ def test_calls_give_the_same_bits_however_often(dtype):
             for _ in range(30)
             for a, b in zip(first, listed(f()), strict=True)
         )
+
+
+CALLS = [
+    lambda x, a: jnp.sum(x),
+    lambda x, a: jnp.sum(a, 0),
+    lambda x, a: jnp.sum(a, 1, keepdims=True),
+    lambda x, a: jnp.mean(a),
+    lambda x, a: jnp.std(x),
+    lambda x, a: jnp.nanstd(a, 1),
+    lambda x, a: jnp.cov(a),
+    lambda x, a: jnp.corrcoef(a),
+    lambda x, a: jnp.unwrap(x),
+    lambda x, a: jnp.average(x, weights=x),
+    lambda x, a: fnarray.nn.log_softmax(x),
+    lambda x, a: fnarray.nn.silu(x),
+    lambda x, a: jnp.trapezoid(x),
+    lambda x, a: fnarray.nn.standardize(a),
+    lambda x, a: fnarray.scipy.special.logsumexp(a, 1),
+    lambda x, a: fnarray.scipy.stats.sem(a),
+    lambda x, a: fnarray.scipy.stats.norm.cdf(x, 0.5),
+    lambda x, a: fnarray.scipy.linalg.expm(jnp.outer(a[:, 0], a[:, 0])),
+    lambda x, a: jnp.polysub(x, a[1]),
+    lambda x, a: fnarray.scipy.stats.uniform.cdf(x, 0, 2),
+]
+
+
+@pytest.mark.parametrize("n", [1, 5, 16, 27, 70])
+def test_sums_and_what_numpy_rounds_give_the_same_bits_however_often(n, monkeypatch):
+    """Sums are compiled in NumPy's order, and what is between NumPy's own functions is, too."""
+    monkeypatch.setattr(stretches, "_VERY_OFTEN", 5)
+    draw = np.random.default_rng(n).normal(size=(4, n)).astype(np.float32)
+    special = np.array([np.nan, -0.0, np.inf, 1e-40, -np.inf] * n, np.float32)[:n]
+    for values in (draw, np.where(draw > 1, np.nan, draw), np.stack([special] * 4), -0.0 * draw):
+        x, a = asarray(values[0]), asarray(values.astype(np.float32))
+        for f in CALLS:
+            first = listed(f(x, a))
+            for _ in range(24):
+                last = listed(f(x, a))
+            assert all(map(_alike, first, last))
+
+
+def _alike(x, y):
+    """Whether all is equal, signs of zeros too; what the bits of a NaN are says nothing."""
+    nan = np.isnan(x)
+    return np.array_equal(x, y, equal_nan=True) and np.array_equal(
+        np.signbit(x) | nan, np.signbit(y) | nan
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 24])

@@ -426,3 +426,43 @@ def test_words_of_a_mismatch(a, b):
     for f in (lambda: tree.structure(a).flatten_up_to(b), lambda: tree.map(max, a, b)):
         with pytest.raises(ValueError, match=words):
             f()
+
+
+def test_trees_that_are_met_often_are_told_apart():
+    """What is taken apart by code of its own has the leaves and structure that others have."""
+    key = fnarray.random.key(0)
+    kinds = [
+        {"a": [1, 2.0], "b": (3, None)}, {"a": [1], "b": (3, None)},
+        {"a": (1, 2.0), "b": (3, None)},
+        {"b": (3, None), "a": [1, 2.0]}, {"a": [1, (2, 4)], "b": (3, None)}, {"a": 1, "b": 2},
+        {"a": [key, np.ones(2)], "b": (3, None)}, {"a": [None, 2.0], "b": (3, None)},
+        {"a": [1, 2.0], "b": Point(3, None)}, {"a": [Point(1, 2), 2.0], "b": (3, None)},
+        {"a": [Pair(1, 2), 2.0], "b": (3, None)}, {1: 2, 0: 3}, {True: 2, False: 3}, [1, 2], (1, 2),
+        [[], ()], [], (), {}, [1, [2]], [OrderedDict(z=1, a=2), 3], [1, {2: 3}], [1, {True: 3}],
+    ]  # fmt: skip
+    wanted = [fnarray.tree.flatten(x, is_leaf=lambda x: False) for x in kinds]
+    for _ in range(25):
+        for x, (leaves, structure) in zip(kinds, wanted, strict=True):
+            got = fnarray.tree.flatten(x)
+            assert got[1] == structure
+            assert len(got[0]) == len(leaves)
+            assert all(a is b for a, b in zip(got[0], leaves, strict=True))
+            assert all(a is b for a, b in zip(fnarray.tree.leaves(x), leaves, strict=True))
+            assert repr(fnarray.tree.map(lambda leaf: leaf, x)) == repr(got[1].unflatten(leaves))
+            pairs = fnarray.tree.map(lambda *both: both, x, x)
+            assert repr(pairs) == repr(got[1].unflatten([(leaf, leaf) for leaf in leaves]))
+    with pytest.raises(ValueError, match="another structure"):
+        fnarray.tree.map(lambda *both: both, kinds[0], kinds[1])
+
+
+def test_a_class_registered_after_its_values_were_leaves():
+    """They are nodes from then on, in trees that were met often, too."""
+
+    class Late:
+        value = 5
+
+    tree_ = {"x": Late(), "y": [1]}
+    for _ in range(25):
+        assert fnarray.tree.leaves(tree_)[0] is tree_["x"]
+    ours.register_pytree_node(Late, lambda x: ((x.value,), None), lambda data, children: Late())
+    assert fnarray.tree.leaves(tree_) == [5, 1]

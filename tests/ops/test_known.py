@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
+from fnarray.core.array import asarray
 from fnarray.core.avals import ShapedArray
-from fnarray.core.record import known_of
+from fnarray.core.graph import eval_graph
+from fnarray.core.record import known_of, spelled_of
+from fnarray.core.trace import bind
 from fnarray.ops._convolve import ConvDimensionNumbers, _conv_eval
 from fnarray.ops.contract import _dot_general_eval
 from fnarray.ops.gather import GatherDimensionNumbers, GatherScatterMode
 from fnarray.ops.gather import _eval as _gather_eval
+from fnarray.ops.linalg_factor import _lu_eval, _permutation
+from fnarray.ops.linalg_solve import _linear_eval, _triangular_eval
 from fnarray.ops.scatter import _eval as _scatter_eval
 from fnarray.ops.shape import _broadcast_eval
 
@@ -24,10 +31,12 @@ def check(evaluate, *xs, **params):
     known = known_of[evaluate](*[ShapedArray(x.shape, x.dtype) for x in xs], **params)
     if known is None:
         return False
-    got, want = known(*xs), np.asarray(evaluate(*xs, **params))
-    assert got.dtype == want.dtype
-    assert got.shape == want.shape
-    assert got.tobytes() == want.tobytes()
+    outs, wanted = known(*xs), evaluate(*xs, **params)
+    several = type(wanted) is tuple
+    for got, want in zip(outs if several else [outs], wanted if several else [wanted], strict=True):
+        assert got.dtype == want.dtype
+        assert got.shape == want.shape
+        assert got.tobytes() == np.asarray(want).tobytes()
     return True
 
 
@@ -56,6 +65,32 @@ def test_reductions(shape, dtype):
     assert taken
 
 
+@pytest.mark.parametrize("n", [*range(1, 26), 31, 32, 40, 63, 64, 65])
+def test_sums_are_spelled_in_order(n):
+    """A sum spelled out, addition by addition, has NumPy's bits: of NaN, -0 and tiny ones."""
+    draw, taken = np.random.default_rng(n), 0
+    (total,) = [f for f in FOLDS if f in spelled_of]
+    for shape, axes in [((n,), (0,)), ((3, n), (1,)), ((n, 3), (0,)), ((2, n, 3), (1,)),
+                        ((n, 2), (0, 1)), ((2, 3, n), (2,)), ((2, n, 3), (1, 2))]:  # fmt: skip
+        graph = spelled_of[total](ShapedArray(shape, np.dtype(np.float32)), axes=axes)
+        if graph is None:
+            continue
+        taken += 1
+        for k in range(4):
+            x = draw.standard_normal(shape) * 10.0 ** draw.integers(-3, 4, shape)
+            x = drawn(shape, np.float32) if k == 1 else x.astype(np.float32)
+            x = [x, x, np.full_like(x, -0.0), np.full_like(x, 1e-40)][k]
+            with np.errstate(all="ignore"):
+                (got,) = (np.asarray(y) for y in eval_graph(graph.jaxpr, (), [asarray(x)], bind))
+                want = np.asarray(total(x, axes=axes))
+            assert got.shape == want.shape
+            assert (
+                np.where(np.isnan(got), 0, got).tobytes()
+                == np.where(np.isnan(want), 0, want).astype(np.float32).tobytes()
+            )
+    assert taken or n in (1, 65)
+
+
 def test_products():
     """Products of few numbers are NumPy's; of many, of integers and of others they are not."""
     draw = np.random.default_rng(1).standard_normal
@@ -69,6 +104,25 @@ def test_products():
     for n, dtype in ((4096, np.float32), (5, np.int32), (5, np.float16)):
         x = np.ones(n, dtype)
         assert not check(_dot_general_eval, x, x, dimension_numbers=numbers, **params)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 24])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_small_systems(n, dtype):
+    """One small system is solved, and factored, as one of a stack is: singular ones, too."""
+    draw = np.random.default_rng(n).standard_normal
+    a, b = draw((n, n)).astype(dtype), draw((n, 3)).astype(dtype)
+    singular, broken = np.zeros_like(a), np.full_like(a, np.nan)
+    for x in (a, np.asfortranarray(a).T.copy(), singular, broken):
+        assert check(_lu_eval, x)
+        with np.errstate(all="ignore"):
+            assert check(_linear_eval, x, b)
+    for flags in product((True, False), repeat=5):
+        names = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
+        params = dict(zip(names, flags, strict=True))
+        assert check(_triangular_eval, a, b if flags[0] else b.T.copy(), **params)
+    pivots = np.random.default_rng(0).integers(0, n, n).astype(np.int32)
+    assert check(_permutation, pivots, permutation_size=n + 2)
 
 
 @pytest.mark.parametrize("n", [1, 16, 40])

@@ -79,6 +79,7 @@ def elementwise(
     result: Any = None,
     same_dtypes: bool = True,
     cost: int = 1,
+    exact: bool = True,
     jvp: Rule,
     transpose: Rule = NOT_LINEAR,
     batch: Rule = ELEMENTWISE_BATCH,
@@ -101,6 +102,8 @@ def elementwise(
         Whether operands must have one dtype.
     cost : int
         In additions; `DEAR` or more for functions that cost as much as ``exp``.
+    exact : bool
+        As of `Map`.
     """
 
     def declare(signature: Callable[..., Any]) -> Face:
@@ -124,7 +127,7 @@ def elementwise(
             else:
                 text = template
             dear = cost >= DEAR and kind(dtype) == "c"
-            return Map(text, cost * COMPLEX if dear else cost)
+            return Map(text, cost * COMPLEX if dear else cost, exact)
 
         prim = register(
             Primitive(

@@ -202,6 +202,19 @@ def alone(build: Callable[..., Any], *, finite: bool = False) -> Callable[..., A
     return known
 
 
+def both_alone(build: Callable[..., Callable[..., np.ndarray]]) -> Callable[..., Any]:
+    """Return what `known_of` asks of a system: what solves one small one.
+
+    ``build(dtype, **params)`` gives it, a function of matrix and right-hand sides.
+    """
+
+    def known(a: ShapedArray, b: ShapedArray, **params: Any) -> Callable[..., Any] | None:
+        few = a.ndim == b.ndim == 2 and b.size and max(*a.shape, *b.shape) <= SMALL
+        return build(b.dtype, **params) if few else None
+
+    return known
+
+
 def stacks(f: Callable[..., np.ndarray], *operands: np.ndarray) -> np.ndarray:
     """Evaluate a function of NumPy's, whose result is like the last operand, on stacks of matrices.
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.array import Array
+from ...core.eager import replayed
 from ...nn._args import inexact_operands
 
 __all__: list[str] = []
@@ -287,4 +288,4 @@ def _function(
         optional=f"{', '.join(optional)} : array_like, optional\n" if optional else "",
         source=about[2],
     )
-    return function
+    return replayed(function)

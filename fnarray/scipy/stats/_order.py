@@ -10,6 +10,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...core.array import Array
 from ...core.dtypes import canonicalize_dtype, to_inexact
+from ...core.eager import replayed
 from ...numpy._promote import as_operand, promote_dtypes_inexact
 from ...numpy._shape import axis_of
 
@@ -46,6 +47,7 @@ def _run_starts(x: Array) -> tuple[Array, Array]:
     return new, lax.cummax(jnp.where(new, places, 0), axis=x.ndim - 1)
 
 
+@replayed
 def mode(
     a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
@@ -88,6 +90,7 @@ def mode(
     return ModeResult(*out)
 
 
+@replayed
 def rankdata(
     a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array:
@@ -135,6 +138,7 @@ def rankdata(
     return ranks if axis is None else jnp.moveaxis(ranks, -1, where)
 
 
+@replayed
 def sem(
     a: Any,
     axis: int | None = 0,

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.array import Array
+from ...core.eager import replayed
 from ...numpy._promote import promote_dtypes_inexact
 from .. import special
 
@@ -15,6 +16,7 @@ __all__ = ["logpdf", "pdf"]
 __dir__ = __all__.copy
 
 
+@replayed
 def logpdf(x: Any, alpha: Any) -> Array:
     """Logarithm of the density at points of the simplex.
 
@@ -50,6 +52,7 @@ def logpdf(x: Any, alpha: Any) -> Array:
     return jnp.where(ok, total, -np.inf)
 
 
+@replayed
 def pdf(x: Any, alpha: Any) -> Array:
     """Density."""
     return jnp.exp(logpdf(x, alpha))

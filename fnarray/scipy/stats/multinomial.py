@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.array import Array
+from ...core.eager import replayed
 from ...numpy._promote import promote_dtypes_inexact
 from .. import special
 
@@ -15,6 +16,7 @@ __all__ = ["logpmf", "pmf"]
 __dir__ = __all__.copy
 
 
+@replayed
 def logpmf(x: Any, n: Any, p: Any) -> Array:
     """Logarithm of the probability of counts along the last axis.
 
@@ -32,6 +34,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
     return jnp.where(jnp.sum(x, axis=-1) == n, value, -np.inf)
 
 
+@replayed
 def pmf(x: Any, n: Any, p: Any) -> Array:
     """Probability."""
     return jnp.exp(logpmf(x, n, p))

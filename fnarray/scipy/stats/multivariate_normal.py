@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.array import Array
+from ...core.eager import replayed
 from ...lax import linalg as lal
 from ...numpy._promote import promote_dtypes_inexact
 
@@ -16,6 +17,7 @@ __all__ = ["logpdf", "pdf"]
 __dir__ = __all__.copy
 
 
+@replayed
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
     """Logarithm of the density at points along the last axis.
 
@@ -71,6 +73,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
     return -0.5 * (jnp.sum(z * z, -1) + n * math.log(2 * math.pi)) - volume
 
 
+@replayed
 def pdf(x: Any, mean: Any, cov: Any) -> Array:
     """Density."""
     return jnp.exp(logpdf(x, mean, cov))

@@ -4,6 +4,7 @@ Flattening asks every leaf what it is. Where the next call has the structure of 
 enough to check the containers and pick the leaves out of them, which is ten times faster.
 """
 
+# pyright: standard
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +13,8 @@ from typing import Any
 
 import optree
 
-from ..core.array import ArrayImpl
-from ..core.tree_nodes import NAMESPACE
+from .array import ArrayImpl
+from .tree_nodes import NAMESPACE
 
 #: Above this many leaves the code is not worth compiling.
 MOST_LEAVES = 2000
