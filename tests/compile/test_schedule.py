@@ -15,6 +15,7 @@ import fnarray
 import fnarray.numpy as jnp
 from fnarray import lax
 from fnarray.compile.cpu.target import CPU
+from fnarray.config import enable_x64
 
 from . import functions as f
 from .helpers import code, compiled, run
@@ -106,6 +107,16 @@ def test_rows_that_are_read_across_are_read_in_strips() -> None:
         np.testing.assert_array_equal(run(turned, part)[0], part.T * 2 + 1)
     y = RNG.normal(size=(48, 32, 80)).astype(np.float32)
     np.testing.assert_array_equal(run(both, y)[0], both(y))
+
+
+@pytest.mark.parametrize(("dtype", "width"), [(np.float32, 8), (np.float64, 9), (np.float64, 16)])
+def test_short_rows_of_large_arrays_are_read_in_strips(dtype, width) -> None:
+    """From half a strip's width on, if the nearest caches do not hold the array."""
+    with enable_x64(dtype is np.float64):
+        for rows, turns in ((25_001, 3), (999, 2)):
+            x = RNG.normal(size=(rows, width)).astype(dtype)
+            assert loops(code(compiled(lambda x: x.T * 2 + 1, x))) == turns
+            np.testing.assert_array_equal(run(lambda x: x.T * 2 + 1, x)[0], x.T * 2 + 1)
 
 
 def test_what_a_last_strip_computes_twice_is_not_put_over_its_operand() -> None:

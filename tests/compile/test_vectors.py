@@ -405,3 +405,13 @@ def test_last_vectors_of_rows_are_computed_again(name):
         assert held in text
         assert (".tail:" in text) == (held == "head:")
     compared(src, (0, 1, 7, 8, 15, 16, 17, 31, 33, 47, 64, 79), 0.5)
+
+
+@pytest.mark.parametrize("function", [False, True])
+def test_choices_are_forks_beside_functions_alone(function):
+    """Behind a fork LLVM knows more of a function's operand; elsewhere it is in a vector's way."""
+    chosen = "vm.exp(t)" if function else "t"
+    body = ("t = x[3 * i]", "s = y[3 * i + 1] * c", f"t = {chosen}", "out[i] = s if t < s else t")
+    src = source(body)
+    assert ("alloca float" in kernel.written("k", src, 512).text()) == function
+    compared(src, (0, 1, 15, 16, 33), 0.5)

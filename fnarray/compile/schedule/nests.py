@@ -278,12 +278,16 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
     atoms = [counter_var(k, loop.extent) for k, loop in enumerate(nest.loops)]
     along: set[int] = set()
     for var, places in nest.reads.items():
-        if var.aval.size * var.aval.dtype.itemsize < limits.strips:
+        size = var.aval.size * var.aval.dtype.itemsize
+        if size < limits.strips:
             continue
+        # Shorter rows are worth it from half a strip's width on, beyond the nearest caches: 90,000
+        # of 8 float64 took 450 us and take 205, 2,500 of 7 are a tenth slower.
+        least = width + 1 if size < 6 * limits.strips else width // 2
         strides = row_major(var.aval.shape)
         for idx in places:
             offset: Any = sum((i * s for i, s in zip(idx, strides, strict=True)), 0)
-            if isinstance(offset, Ix) and offset.terms.get(atoms[-1], 0) > width:
+            if isinstance(offset, Ix) and offset.terms.get(atoms[-1], 0) >= least:
                 along.update(k for k in range(len(outer)) if offset.terms.get(atoms[k]) == 1)
     if not along:
         return None

@@ -139,6 +139,7 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
         module = Module(lanes, width, shares, integers, sequential=sequential, words=halves.rules())
         module.flushes = "flush_subnormal" in src.text
         module.features = features
+        module.forks = not sequential and ("vm." in src.text or "fk." in src.text)
         module.long = long
         body = Statements(module, text)
         body.returns, body.single, body.own = [], True, True

@@ -105,6 +105,8 @@ class Module:
         Whether there are arrays of integers, whose division must not be tried on nothing.
     sequential : bool
         Whether it is a recurrence: loops over few elements, often.
+    forks : bool
+        Whether a choice between two numbers is two ways to one.
     long : bool
         Whether it has so many loops that what counts is how little text LLVM sees.
     flushes : bool
@@ -141,6 +143,7 @@ class Module:
     used: list[str] = field(default_factory=list[str])
     attributes: list[str] = field(default_factory=list[str])
     sequential: bool = False
+    forks: bool = True
     long: bool = False
     flushes: bool = False
     features: str = ""
