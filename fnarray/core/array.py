@@ -506,8 +506,8 @@ def native(data: np.ndarray, dtype: np.dtype, *, copy: bool = False) -> np.ndarr
         data = np.asarray(data)
     if data.dtype is not dtype and (data.dtype != dtype or not data.dtype.isnative):
         return quietly(copied, data, dtype)
-    fits = data.flags.c_contiguous and data.flags.aligned
-    return data if fits and not copy else copied(data, dtype)
+    fits = not copy and data.flags.c_contiguous and data.flags.aligned
+    return data if fits else copied(data, dtype)
 
 
 def from_numpy(data: np.ndarray, *, weak_type: bool = False, copy: bool = True) -> ArrayImpl:
