@@ -455,11 +455,12 @@ bitcast_uint8, bitcast_uint16, bitcast_uint32, bitcast_uint64 = _integers
 def f16_load(bits):
     """float16 bits (uint16) as float32, exactly."""
     bits = convert(bits, np.uint32)
-    # Shifting puts the fields in place with the exponent 112 too small; the product, exact even
-    # for subnormals, corrects it. Infinities and NaNs need the full exponent instead.
+    # Shifting puts the fields in place with the exponent 112 too small, of infinities and NaNs twice.
     shifted = (bits & 0x7FFF) << 13
-    value = bitcast(bitcast(shifted, np.float32) * 2.0**112, np.uint32)
-    value = select(shifted >= 0x0F800000, value | 0x7F800000, value)
+    value = shifted + select(shifted >= 0x0F800000, _ir.const(0x70000000, bits), 0x38000000)
+    # A subnormal is its integer, scaled: as a float32 of that exponent a loop would flush it.
+    small = bitcast(convert(bits & 0x3FF, np.float32) * 2.0**-24, np.uint32)
+    value = select(shifted < 0x00800000, small, value)
     return bitcast(value | ((bits & 0x8000) << 16), np.float32)
 
 
