@@ -455,7 +455,7 @@ bitcast_uint8, bitcast_uint16, bitcast_uint32, bitcast_uint64 = _integers
 def f16_load(bits):
     """float16 bits (uint16) as float32, exactly."""
     bits = convert(bits, np.uint32)
-    # Shifting puts the fields in place with the exponent 112 too small, of infinities and NaNs twice.
+    # Shifting puts the fields in place with the exponent 112 too small: 224 for infinities.
     shifted = (bits & 0x7FFF) << 13
     value = shifted + select(shifted >= 0x0F800000, _ir.const(0x70000000, bits), 0x38000000)
     # A subnormal is its integer, scaled: as a float32 of that exponent a loop would flush it.

@@ -225,7 +225,7 @@ def test_divisions_side_by_side_are_exact(check, dtype):
 
 @np.errstate(all="ignore")
 def test_remainders_of_floats_side_by_side_are_exact(check):
-    """They are C's `fmod` for any two numbers: multiples, halves and neighbours of them above all."""
+    """They are C's for any two numbers: multiples and their neighbours above all."""
     draw = np.random.default_rng(0)
     edges = samples("float32")
     x, y = (np.ravel(v) for v in np.meshgrid(edges, edges))
