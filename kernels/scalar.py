@@ -108,9 +108,27 @@ def _divided(a, b):
     return quotient, rest, short
 
 
-@scalar(kinds="iu")
+def _rest_single(a, b):
+    """Remainder of float32, exactly, in float64 and without a branch.
+
+    Quotients of up to 2^50 are known but for one, and a multiple subtracted by `fma` leaves what
+    float64 holds: six steps do for any two numbers, from the largest multiples to the divisor's.
+    """
+    x, y = fabs(convert(a, np.float64)), fabs(convert(b, np.float64))
+    inverse, rest = 1.0 / y, x
+    for bits in range(250, -1, -50):
+        whole = _ir.floor(rest * (inverse * 2.0**-bits))
+        rest = _ir.fma(-whole, y * 2.0**bits, rest)
+    rest = select(rest < 0.0, rest + y, rest)
+    rest = select(rest >= y, rest - y, rest)
+    return _copysign(convert(select(x < y, x, rest), a.dtype), a)
+
+
+@scalar(kinds="iuf")
 def div_abreast(a, b):
-    """`div` of integers of up to 32 bits, for loops that work on vectors."""
+    """`div` of numbers of up to 32 bits, for loops that work on vectors."""
+    if a.dtype.kind == "f":
+        return a / b
     safe, zero, minus = _guard(a, b)
     quotient, rest, short = _divided(a, safe)
     more = quotient + 1
@@ -120,9 +138,11 @@ def div_abreast(a, b):
     return select(zero, ~_ir.const(0, a), select(minus, -a, whole))
 
 
-@scalar(kinds="iu")
+@scalar(kinds="iuf")
 def rem_abreast(a, b):
-    """`rem` of integers of up to 32 bits, for loops that work on vectors."""
+    """`rem` of numbers of up to 32 bits, for loops that work on vectors."""
+    if a.dtype.kind == "f":
+        return _rest_single(a, b)
     safe, zero, minus = _guard(a, b)
     _, rest, short = _divided(a, safe)
     return select(zero, a, select(minus | short, 0, rest))
@@ -435,11 +455,12 @@ bitcast_uint8, bitcast_uint16, bitcast_uint32, bitcast_uint64 = _integers
 def f16_load(bits):
     """float16 bits (uint16) as float32, exactly."""
     bits = convert(bits, np.uint32)
-    # Shifting puts the fields in place with the exponent 112 too small; the product, exact even
-    # for subnormals, corrects it. Infinities and NaNs need the full exponent instead.
+    # Shifting puts the fields in place with the exponent 112 too small: 224 for infinities.
     shifted = (bits & 0x7FFF) << 13
-    value = bitcast(bitcast(shifted, np.float32) * 2.0**112, np.uint32)
-    value = select(shifted >= 0x0F800000, value | 0x7F800000, value)
+    value = shifted + select(shifted >= 0x0F800000, _ir.const(0x70000000, bits), 0x38000000)
+    # A subnormal is its integer, scaled: as a float32 of that exponent a loop would flush it.
+    small = bitcast(convert(bits & 0x3FF, np.float32) * 2.0**-24, np.uint32)
+    value = select(shifted < 0x00800000, small, value)
     return bitcast(value | ((bits & 0x8000) << 16), np.float32)
 
 

@@ -53,3 +53,17 @@ def test_instructions_are_those_that_the_processor_has(features: str, count: int
     named = Processor("some", features, wide=False, note="")
     with mock.patch.object(halves, "processor", return_value=named):
         assert len(halves.rules()) == count
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_loops_that_flush_subnormals_of_float32_keep_those_of_halves(words: bool) -> None:
+    """They are normal numbers of float32, widened by instructions or by words of ours."""
+    x = EVERY[np.isfinite(EVERY)]
+    count = 3 + words  # no program of the other's
+    turns = fnarray.jit(lambda x: fnarray.lax.fori_loop(0, count, lambda _, c: c * 0.5 + x, x))
+    want = x
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(count):
+            want = want * np.float16(0.5) + x
+        with mock.patch.object(halves, "rules", dict if words else halves.rules):
+            _same(np.asarray(turns(x)), want)

@@ -112,3 +112,29 @@ def kernel(x0, out0, n0):
     both(report, source)(x, np.zeros_like(x), len(x))
     assert not report.fallbacks
     assert not report.differences, report.differences[0]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 1000])
+@pytest.mark.parametrize("dtype", [*DTYPES, "float16"])
+@pytest.mark.parametrize("divisor", [None, 2 * np.pi, -256.0, 1e-30])
+def test_remainders_of_floats_are_exact(dtype, size, divisor):
+    """They are C's, of numbers of any size, in a loop of its own and in turns of another."""
+    rng = np.random.default_rng(size)
+    x, y = (rng.choice([-1, 1], size) * np.exp2(rng.uniform(-14, 15, size)) for _ in "xy")
+    if dtype != "float16":
+        x *= np.exp2(rng.uniform(-100, 100, size))
+    x[: size // 2] = np.round(x[: size // 2] / y[: size // 2]) * y[: size // 2]  # multiples
+    x, y = x.astype(dtype), y.astype(dtype)
+    x[3:7] = [np.inf, np.nan, -0.0, 0.0][: max(size - 3, 0)]
+    y = y if divisor is None else np.full_like(y, divisor)
+
+    def turns(x, y):
+        return fa.lax.fori_loop(0, 3, lambda i, c: fa.lax.rem(x + (c - c), y), x)
+
+    with fa.enable_x64(True), np.errstate(all="ignore"):
+        want = np.fmod(x, y)
+        wanted = np.where(np.isfinite(want), want, np.nan)
+        got = np.asarray(fa.jit(fa.lax.rem)(x, y))
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got)[want == want], np.signbit(want)[want == want])
+        np.testing.assert_array_equal(np.asarray(fa.jit(turns)(x, y)), wanted)

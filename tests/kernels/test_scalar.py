@@ -223,6 +223,25 @@ def test_divisions_side_by_side_are_exact(check, dtype):
         check(fn.abreast, (left, right), fn(left, right))
 
 
+@np.errstate(all="ignore")
+def test_remainders_of_floats_side_by_side_are_exact(check):
+    """They are C's for any two numbers: multiples and their neighbours above all."""
+    draw = np.random.default_rng(0)
+    edges = samples("float32")
+    x, y = (np.ravel(v) for v in np.meshgrid(edges, edges))
+    a, b = draw.integers(0, 2**32, (2, 4000), np.uint32).view(np.float32)
+    near = draw.uniform(0.01, 10, 4000).astype(np.float32)
+    times = np.floor(np.exp2(draw.uniform(0, 40, 4000)))
+    multiple = (near * times).astype(np.float32)
+    others = (multiple, np.nextafter(multiple, np.inf, dtype=np.float32), -multiple)
+    left = np.concatenate([x, a, *others, np.nextafter(multiple, 0, dtype=np.float32)])
+    right = np.concatenate([y, b, *[near] * 4])
+    want = np.fmod(left, right)
+    check(sc.rem_abreast, (left, right), want)
+    got = sc.rem_abreast(left, right)
+    np.testing.assert_array_equal(np.signbit(got)[want == want], np.signbit(want)[want == want])
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint32", "uint64"])
 def test_mulhi(check, dtype):
     """High halves equal those of exact Python products."""

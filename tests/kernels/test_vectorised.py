@@ -35,6 +35,7 @@ CASES += [
     (sc.to_int8, "float32", "int8"),
     (sc.to_float32, "int32", "float32"),
     (sc.rem_abreast, "int32", "int32"),
+    (sc.rem_abreast, "float32", "float32"),
     (sc.div_abreast, "uint32", "uint32"),
     (sc.popcount, "int32", "int32"),
     (sc.clz, "int32", "int32"),

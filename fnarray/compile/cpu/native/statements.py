@@ -247,7 +247,7 @@ class Statements(Expressions):
             group = self._group()
         if self.suite(node.body):
             self.go(following)
-        self.access, self.views = "", {}
+        self.access, self.views, self.abreast = "", {}, not self.recurrent
         self._depth -= 1
         self._loops.pop()
         self.positive.pop()
@@ -279,7 +279,7 @@ class Statements(Expressions):
 
             return self.module.loop(nest_order(node, size, whole=whole)), 0
         slots = self.text.slots
-        free = apart(node, slots, self.text.aliased)
+        free = self.abreast = apart(node, slots, self.text.aliased)
         if whole and free and size is not None and at_once(node, size, self.module):
             return "", size
         long = size is not None and size > SHORT

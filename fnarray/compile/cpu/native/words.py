@@ -117,12 +117,14 @@ def _scalar(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
 
 
 def _works_abreast(to: Writer, dtype: DType, numbers: list[Scalar]) -> bool:
-    """Whether integers are divided by doubles, where that is a function's other text.
+    """Whether numbers are divided by doubles, where that is a function's other text.
 
-    By what the text knows LLVM multiplies; in a recurrence the next turn may wait for the quotient.
+    By an integer that the text knows LLVM multiplies; in a recurrence the next turn may wait for
+    the quotient.
     """
-    small = dtype.kind in "iu" and dtype.itemsize <= 4 and numbers[-1].literal is None
-    return small and to.module.lanes > 0 and not to.module.sequential
+    known = dtype.kind in "iu" and numbers[-1].literal is not None
+    small = dtype.kind in "iuf" and dtype.itemsize <= 4
+    return small and not known and to.module.lanes > 0 and to.abreast
 
 
 def _paste(to: Writer, function: Any, kinds: tuple[Any, ...], numbers: list[Scalar]) -> Scalar:

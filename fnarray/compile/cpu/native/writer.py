@@ -235,6 +235,8 @@ class Writer:
         self.known_ranks: dict[str, str] = {}
         #: What marks reads and writes of arrays in a loop whose turns do not meet in memory.
         self.access = ""
+        #: Whether what is written may be one number of a vector's, and waits for no turn before.
+        self.abreast = not module.sequential
         #: Integers that the block has computed, by operation and operands: the remainder that finds
         #: a row round the edge of a grid is 14 instructions, which each read of it would repeat.
         self.computed: dict[tuple[type[ast.operator], str, str], str] = {}
