@@ -182,6 +182,19 @@ def polygamma(m):
 
 
 @program
+def density(m):
+    """A density whose parameter is a number: a gamma function of it."""
+    stats = importlib.import_module(f"{m.__name__}.scipy.stats")
+    return (lambda x: stats.gamma.logpdf(x, 2.0)), (np.linspace(0.5, 9, 500, dtype=np.float32),)
+
+
+@program
+def product(m):
+    """A product of small matrices."""
+    return (lambda x, y: x @ y), (normal(20, 30), normal(30, 20))
+
+
+@program
 def rfft(m):
     """Fourier transforms of forty lines."""
     return m.numpy.fft.rfft, (normal(40, 64),)

@@ -213,6 +213,19 @@ def greatest_first(x):
     return convert(_ordered(x, True), np.int64) << 32
 
 
+@scalar(kinds="iuf", result=np.int64)
+def in_total_order(x):
+    """An int64 in IEEE's total order: -NaN, -0 and +0 are apart, NaN comes last."""
+    if x.dtype.kind == "f":
+        bits = bitcast(x, _signed(x))
+        last = _width(x) - 1
+        bits = bits ^ ((bits >> last) & ((1 << last) - 1))
+        return convert(bits, np.int64)
+    if x.dtype == np.uint64:
+        return bitcast(x ^ (1 << 63), np.int64)
+    return convert(x, np.int64)
+
+
 @scalar(kinds="iu")
 def mulhi(a, b):
     """High half of the double-width product of two integers."""

@@ -208,6 +208,22 @@ def test_what_orders_places(check, dtype):
         check(function, (x[np.isfinite(x)] if floats else x,), keys[np.isfinite(x)])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint32", "int64", "uint64", "f4", "f8"])
+def test_total_order(check, dtype):
+    """Integers have their order, floats that of IEEE, where zeros and NaN of both signs differ."""
+    x = samples(dtype)
+    if x.dtype.kind == "f":
+        x = np.concatenate([x, np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0], dtype)])
+        bits = x.view(f"i{x.itemsize}")
+        wanted = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits).astype(np.int64)
+        assert list(np.argsort(wanted[-6:])) == [1, 3, 5, 4, 2, 0]
+    else:
+        wanted = (
+            (x ^ np.uint64(1 << 63)).view(np.int64) if dtype == "uint64" else x.astype(np.int64)
+        )
+    check(sc.in_total_order, (x,), wanted)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "uint32"])
 @np.errstate(all="ignore")
 def test_divisions_side_by_side_are_exact(check, dtype):

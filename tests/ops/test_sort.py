@@ -50,14 +50,15 @@ def test_kernel_sorts_by_several_keys(num_keys):
         same(got, a[order])
 
 
+@pytest.mark.parametrize("kernel", [kernels.top_k, kernels.top_few])
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "float32"])
 @pytest.mark.parametrize("k", [1, 4, 17])
-def test_kernel_selects_the_largest(dtype, k):
-    """The kernel gives what the NumPy evaluation gives, positions included."""
+def test_kernel_selects_the_largest(dtype, k, kernel):
+    """The kernels give what the NumPy evaluation gives, positions included."""
     x = draw((2, 17, 3), dtype)
     want = lax.top_k(x, k, axis=1)
     values, index = np.empty(6 * k, dtype), np.empty(6 * k, "int32")
-    kernels.top_k(x.reshape(-1), values, index, 2, 17, 3, k)
+    kernel(x.reshape(-1), values, index, 2, 17, 3, k)
     same(values.reshape(2, k, 3), np.asarray(want[0]))
     same(index.reshape(2, k, 3), np.asarray(want[1]))
 
@@ -78,6 +79,26 @@ def test_compiled_selection(order, k):
     values, index = fnarray.jit(lambda x: lax.top_k(x, k))(x)
     np.testing.assert_array_equal(index, want)
     same(np.asarray(values), np.take_along_axis(x, want, 1))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint32", "int64", "uint64", "float64"])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (5, 5), (31, 3), (33, 16), (64, 2), (200, 17)])
+def test_compiled_selection_is_that_of_numpy(dtype, n, k):
+    """Whole blocks and parts, along either axis, the ends of each range, infinities, NaN."""
+    x = np.random.default_rng(n).integers(0, 1 << 62, (3, n)).astype(dtype)
+    if dtype == "float64":
+        x = x * np.random.default_rng(k).choice(
+            [1, -1, 0, np.inf, -np.inf, np.nan, -np.nan], x.shape
+        )
+    else:
+        x[0, n // 2], x[1, -1] = np.iinfo(dtype).max, np.iinfo(dtype).min
+    with fnarray.enable_x64(True):
+        for a, axis in ((x, 1), (np.ascontiguousarray(x.T), 0)):
+            # What evaluates outside of programs orders by integers as well.
+            want = lax.top_k(a, k, axis=axis)
+            got = fnarray.jit(lambda a, axis=axis: lax.top_k(a, k, axis=axis))(a)
+            for x1, x2 in zip(got, want, strict=True):
+                same(np.asarray(x1), np.asarray(x2))
 
 
 def test_sorts_inside_a_loop():

@@ -143,7 +143,7 @@ def _better_on_host(node: Node, limits: Limits) -> bool:
         return form.size > limits.matrix
     if family == "fft":
         return form.size <= limits.transform
-    if form.op.function == "top_k":
+    if form.op.function in ("top_k", "top_few"):
         return form.statics[-1] > limits.few
     return family in ("sort", "conv")  # NumPy's SIMD sort, products of patches by BLAS
 

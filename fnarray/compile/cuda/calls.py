@@ -184,7 +184,7 @@ def _sort(calls: Calls, function: str) -> None:
     place = "i32" if n < 1 << 31 else "i64"
     perms = [calls.part(place, total) for _ in range(2)]
     keys: dict[np.dtype, list[str]] = {}
-    top = function == "top_k"
+    top = function in ("top_k", "top_few")
     for again, key in enumerate(reversed(node.ins[: 1 if top else last])):
         dtype = np.dtype(register_name(key.aval.dtype))
         both = keys.setdefault(dtype, [])

@@ -204,7 +204,7 @@ def _few(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
 
     arrays = [cast(Array, a) for a in args[:3]]
     sizes = [to.cast(n, I64) for n in _numbers(to, args[3:])]
-    if products.multiply_few(to, *arrays, sizes):
+    if products.multiply_few(to, *arrays, sizes=sizes):
         return Known(None)
     return _product(to, function, texts, args)
 
