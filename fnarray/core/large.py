@@ -20,7 +20,7 @@ import numpy as np
 from ..config import config
 from .avals import ShapedArray
 from .forms import Contract, Inline, Iota, Library, Map, Pieces, Reduce, Reindex, Update
-from .graph import ClosedGraph, Eqn
+from .graph import ClosedGraph, Eqn, Literal
 from .hooks import compiled_call
 from .primitive import Missing, Primitive
 from .quiet import quietly
@@ -91,9 +91,11 @@ def is_exact_step(eqn: Eqn) -> bool:
         return form.combine == "{1}"
     if isinstance(form, Library):
         return form.exact
-    return isinstance(form, Iota | Reindex | Pieces) or (
-        isinstance(form, Map) and form.exact and form.cost < _DEAR
-    )
+    if isinstance(form, Map):
+        # Of two numbers that are not both zero the larger is one of them.
+        sure = form.exact or any(isinstance(a, Literal) and a.val != 0 for a in eqn.invars)
+        return sure and form.cost < _DEAR
+    return isinstance(form, Iota | Reindex | Pieces)
 
 
 def is_exact_library(eqn: Eqn) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from .avals import ShapedArray
 from .graph import Atom, ClosedGraph, Eqn, Literal
 
-__all__ = ["Record", "evaluation", "known_of", "spelled_of", "thin_of"]
+__all__ = ["Record", "evaluation", "is_small", "known_of", "spelled_of", "thin_of"]
 
 #: Results of constants alone are kept up to this size, and computed by each replay above it.
 _SMALL = 4096
@@ -24,8 +24,8 @@ thin_of: dict[Callable[..., Any], Callable[..., Any]] = {}
 #: What evaluators come down to where the avals of their operands are known, to the bit: given avals
 #: and params, a function of buffers, or None where it is the evaluator itself.
 known_of: dict[Callable[..., Any], Callable[..., Callable[..., Any] | None]] = {}
-#: What evaluators do, operation by operation, each of which is exact: given avals and params, a
-#: graph whose bits are the same compiled, or None.
+#: What evaluators do, operation by operation: given avals and params, a graph, or None. Its exact
+#: operations give the same bits compiled.
 spelled_of: dict[Callable[..., Any], Callable[..., ClosedGraph | None]] = {}
 #: Calls after which a record's steps are worth code of their own, which takes 0.3 ms to compile.
 _OFTEN = 20
@@ -124,7 +124,7 @@ class Record:
             many = eqn.primitive.multiple_results
             dtypes = tuple(v.aval.dtype for v in eqn.outvars)
             evaluate = _evaluator(eqn, k in thin)
-            if max(operands, default=-1) < 0 and _bytes(eqn) <= _SMALL:
+            if max(operands, default=-1) < 0 and is_small(eqn):
                 outs = evaluate(*[self.constants[~i] for i in operands])
                 outs = map(_settled, outs if many else (outs,), dtypes)
                 place.update(zip(eqn.outvars, map(self._constant, outs), strict=True))
@@ -242,6 +242,11 @@ class Record:
                 return lambda *data: evaluate(*pick(data))
         run = self.run
         return lambda *data: run(*data)[0]
+
+
+def is_small(eqn: Eqn) -> bool:
+    """Whether a record keeps the results of an equation, if they follow from constants."""
+    return _bytes(eqn) <= _SMALL
 
 
 def _bytes(eqn: Eqn) -> int:

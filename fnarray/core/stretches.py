@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from .forms import Reindex
-from .graph import Atom, ClosedGraph, Eqn, Graph, Var
+from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .hooks import prepared
-from .large import compiles, is_compiled, is_exact_library, is_exact_step
+from .large import compiles, is_compiled, is_exact, is_exact_library, is_exact_step
 from .primitive import Missing, Primitive
-from .record import known_of, spelled_of
+from .record import is_small, known_of, spelled_of
 from .surgery import straight
 
 __all__ = ["in_programs", "patience", "program_of"]
@@ -54,7 +54,7 @@ def patience(graph: ClosedGraph) -> int | None:
     """
     if not compiles():
         return None
-    eqns = graph.jaxpr.eqns
+    eqns = straight(graph, _in_parts).jaxpr.eqns
     return _OFTEN if _takes_long(eqns) else _VERY_OFTEN if any(map(_spelled, eqns)) else None
 
 
@@ -64,41 +64,64 @@ def _takes_long(eqns: Sequence[Eqn]) -> bool:
 
 
 def _spelled(eqn: Eqn) -> ClosedGraph | None:
-    """Return exact operations that do what an equation's evaluator does, if there are such."""
+    """Return operations that do what an equation's evaluator does, if they are known."""
     spell = spelled_of.get(eqn.primitive.eval)
     return spell(*(x.aval for x in eqn.invars), **eqn.params) if spell else None
 
 
-def _levels(eqns: Sequence[Eqn], exact: Sequence[bool]) -> list[int]:
+def _in_parts(eqn: Eqn) -> ClosedGraph | None:
+    graph = _spelled(eqn)
+    return None if graph is None or is_exact(graph) else graph
+
+
+def _levels(eqns: Sequence[Eqn], exact: Sequence[bool], constant: Sequence[bool]) -> list[int]:
     """Return for each equation the number of its stretch, or of that which it follows.
 
-    An exact one belongs to the first stretch at which its operands are known.
+    An exact one belongs to the first stretch at which its operands are known. What is constant
+    counts for nothing.
     """
     found: dict[Var, tuple[int, bool]] = {}
     levels: list[int] = []
-    for eqn, is_exact in zip(eqns, exact, strict=True):
+    for eqn, own, fixed in zip(eqns, exact, constant, strict=True):
         known = [found[x] for x in eqn.invars if isinstance(x, Var) and x in found]
-        level = max((at + (is_exact and not by_exact) for at, by_exact in known), default=0)
+        level = max((at + (own and not by_exact) for at, by_exact in known), default=0)
         levels.append(level)
-        found.update(dict.fromkeys(eqn.outvars, (level, is_exact)))
+        found.update({} if fixed else dict.fromkeys(eqn.outvars, (level, own)))
     return levels
+
+
+def _constant(jaxpr: Graph) -> list[bool]:
+    """Return which equations follow from constants alone: a record evaluates them once."""
+    known: set[Atom] = set(jaxpr.constvars)
+    found: list[bool] = []
+    for eqn in jaxpr.eqns:
+        found.append(
+            is_small(eqn) and all(x in known or isinstance(x, Literal) for x in eqn.invars)
+        )
+        known.update(eqn.outvars if found[-1] else ())
+    return found
 
 
 def in_programs(graph: ClosedGraph) -> ClosedGraph | None:
     """Return a graph with programs in place of exact stretches; None if it has none."""
+    graph = straight(graph, _in_parts)
     jaxpr = graph.jaxpr
     exact = [is_compiled(e) and (is_exact_step(e) or bool(_spelled(e))) for e in jaxpr.eqns]
-    levels = _levels(jaxpr.eqns, exact)
-    eqns: list[Eqn] = []
+    if whole := all(exact):
+        constant = [False] * len(exact)
+    else:
+        constant = _constant(jaxpr)
+    moving = [own and not fixed for own, fixed in zip(exact, constant, strict=True)]
+    levels = _levels(jaxpr.eqns, moving, constant)
+    eqns = [e for e, fixed in zip(jaxpr.eqns, constant, strict=True) if fixed]
     programs = 0
     for level in range(max(levels, default=-1) + 1):
-        here = [k for k, at in enumerate(levels) if at == level]
-        stretch = [k for k in here if exact[k]]
-        whole = len(stretch) == len(jaxpr.eqns)
+        here = [k for k, at in enumerate(levels) if at == level and not constant[k]]
+        stretch = [k for k in here if moving[k]]
         if stretch and (whole or _takes_long([jaxpr.eqns[k] for k in stretch])):
             programs += 1
             eqns.append(_as_program(jaxpr, stretch))
-            here = [k for k in here if not exact[k]]
+            here = [k for k in here if not moving[k]]
         eqns.extend(jaxpr.eqns[k] for k in here)
     if not programs:
         return None

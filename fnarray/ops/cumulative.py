@@ -13,9 +13,11 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import float32
 from ..core.forms import HOST, Inline, KernelRef, Library
+from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
+from ..core.record import spelled_of
 from ..core.tangents import is_zero
-from ..core.trace import bind
+from ..core.trace import bind, trace_graph
 from .kit import calls
 from .kit.calls import convert, div, eq, exp, mul, pad, select, sub
 from .kit.checks import INEXACT, NUMBER, check_kind, check_same_dtypes, kind
@@ -207,6 +209,28 @@ def _recurrence_transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) 
     return [None, linear_recurrence(_moved_on(a, 0, axis, not reverse), ct, axis, not reverse)]
 
 
+#: Single numbers along an axis whose running sum is spelled, addition by addition.
+_SPELLED = 16
+
+
+def _sums_in_turn(x: ShapedArray, *, axis: int, reverse: bool) -> ClosedGraph | None:
+    """Return the additions of a running sum of few numbers, which NumPy does one by one."""
+    n = x.shape[axis]
+    if x.dtype is not float32 or not 1 < n <= _SPELLED:
+        return None
+
+    def sums(y: Array) -> list[Array]:
+        start, stop = [0] * x.ndim, list(x.shape)
+        rows: list[Array] = []
+        for k in range(n)[:: -1 if reverse else 1]:
+            start[axis], stop[axis] = k, k + 1
+            row = calls.slice(y, tuple(start), tuple(stop))
+            rows.append(calls.add(rows[-1], row) if rows else row)
+        return [calls.concatenate(rows[:: -1 if reverse else 1], axis)]
+
+    return trace_graph(sums, [x], "cumsum")
+
+
 #: Batching of a running operation: its axis is one further.
 _ALONG_AXIS = one_more_axis(axis=shifted)
 
@@ -259,6 +283,7 @@ def _of_extremes(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
 # --- the operations -----------------------------------------------------------------------------
 
 cumsum_p = _cumulative("cumsum", _running_sum, jvp=LINEAR, transpose=_cumsum_transpose)
+spelled_of[cumsum_p.eval] = _sums_in_turn
 cumprod_p = _cumulative("cumprod", _running(np.multiply), jvp=partials(_of_products))
 cummax_p = _cumulative("cummax", _running(np.maximum), native="iuf", jvp=partials(_of_extremes))
 cummin_p = _cumulative("cummin", _running(np.minimum), native="iuf", jvp=partials(_of_extremes))

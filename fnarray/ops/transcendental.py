@@ -11,9 +11,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..core.dtypes import to_real
+from ..core.avals import ShapedArray
+from ..core.dtypes import float32, to_real
+from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
-from ..core.trace import bind
+from ..core.record import spelled_of
+from ..core.trace import bind, trace_graph
 from .elementwise import in_single, integer_pow, reciprocal, square
 from .kit.calls import abs, add, div, eq, lt, mul, neg, select, sub
 from .kit.checks import FLOAT, INEXACT, kind
@@ -213,6 +216,15 @@ def _logistic(x: Any) -> Any:
 @transcendental(in_single(_logistic), lambda g, out, x: mul(g, mul(out, sub(1, out))))
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
     """Logistic function ``1 / (1 + exp(-x))``."""
+
+
+def _logistic_in_turn(x: ShapedArray) -> ClosedGraph | None:
+    if x.dtype is not float32:
+        return None
+    return trace_graph(lambda y: [div(1, add(exp(neg(y)), 1))], [x], "logistic")
+
+
+spelled_of[logistic.primitive.eval] = _logistic_in_turn
 
 
 @transcendental(np.sin, lambda g, out, x: mul(g, cos(x)))
