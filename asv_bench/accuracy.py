@@ -178,11 +178,11 @@ def densities() -> list[Row]:
     """Return the rows of logarithms of densities and of distribution functions."""
     rows: list[Row] = []
     for name, (interval, shape) in DENSITIES.items():
-        for what in ("logpdf", "pdf", "cdf", "logcdf", "sf", "ppf"):
+        for what in ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"):
             path = f"scipy.stats.{name}.{what}"
             if not all(_has(m, path) for m in (JAX, OURS)):
                 continue
-            x = uniform(0.01, 0.99) if what == "ppf" else uniform(*interval)
+            x = uniform(0.01, 0.99) if what in ("ppf", "isf") else uniform(*interval)
             rows.append((path[6:], "own", _fixed(path, shape), (x,)))
     return rows
 

@@ -457,7 +457,7 @@ def zeta(x, q):
 @compiled
 def _digamma_of(x):
     """Return digamma in float64, as the text above would."""
-    if x <= 0.0 and x == math.floor(x):
+    if x <= 0.0 and x == np.floor(x):
         return math.nan
     return digamma(x)
 
@@ -466,7 +466,7 @@ def _digamma_of(x):
 def polygamma(n, x):
     """Derivative of order `n` of digamma: ``(-1)**(n + 1) n! zeta(n + 1, x)``, to 1e-13."""
     n, x = np.float64(n), np.float64(x)
-    if not (n >= 0.0 and n == math.floor(n)) or x != x:
+    if not (n >= 0.0 and n == np.floor(n)) or x != x:
         return math.nan
     if n == 0.0:
         return _digamma_of(x)

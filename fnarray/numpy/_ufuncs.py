@@ -557,7 +557,8 @@ def gcd(x1: Any, x2: Any, /) -> Array:
         rest = lax.rem(a, _nonzero_divisor(b))
         return lax.select_n(done, b, a), lax.select_n(done, rest, b)
 
-    return lax.while_loop(unfinished, step, (x, y))[0]
+    # The smallest integer is its own magnitude, and so negative, as are its remainders.
+    return absolute(lax.while_loop(unfinished, step, (x, y))[0])
 
 
 @replayed(instead=_by_numpy(np.lcm))

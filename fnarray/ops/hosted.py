@@ -185,7 +185,12 @@ _erfcx_p = _hosted(
     _named("erfcx"),
     lambda g, out, x: mul(g, sub(mul(mul(x, out), 2), 2 / np.pi**0.5)),
 )
-_exp1_p = _hosted("exp1", _named("exp1"), lambda g, out, x: neg(mul(g, div(exp(neg(x)), x))))
+_exp1_p = _hosted(
+    "exp1",
+    _named("exp1"),
+    # Below 0 there is no value, and no slope.
+    lambda g, out, x: neg(mul(g, select(lt(x, 0), np.nan, div(exp(neg(x)), x)))),
+)
 _expi_p = _hosted("expi", _named("expi"), lambda g, out, x: mul(g, div(exp(x), x)))
 _expn_p = _hosted(
     "expn", lambda n, x: scipy_special().expn(n.astype(int), x), _order("expn"), _expn_slope

@@ -117,8 +117,16 @@ def lgamma(x: Any) -> Any:
 
 
 def _digamma(x: np.ndarray) -> Any:
+    below = x < 0
+    if x.dtype != np.float64 or not below.any():
+        value = scipy_special().digamma(x)
+    else:  # by reflection, where SciPy's loses the distance from the next pole
+        value = scipy_special().digamma(np.where(below, 1 - x, x))
+        with np.errstate(all="ignore"):
+            value = value - np.where(below, np.pi / np.tan(np.pi * (x - np.rint(x))), 0)
+        value = np.where(below & (x == np.floor(x)), np.nan, value)
     # At 0 the limits from left and right differ.
-    return np.where(x == 0, np.nan, scipy_special().digamma(x)).astype(x.dtype)
+    return np.where(x == 0, np.nan, value).astype(x.dtype)
 
 
 @elementwise(

@@ -256,3 +256,12 @@ def test_logarithms_to_base_10_have_the_nearest_scale(jitted):
         got = np.asarray((fnarray.jit(jnp.log10) if jitted else jnp.log10)(x))
     off = (got - want) / np.spacing(np.abs(want.astype(np.float64)))
     assert np.sqrt(np.mean(off**2)) < 0.8
+
+
+@pytest.mark.parametrize("run", [lambda f: f, fnarray.jit], ids=["eager", "compiled"])
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+def test_divisors_of_the_least_integer_are_positive(dtype, run):
+    """Its magnitude is itself, and no divisor but that is negative."""
+    least = np.iinfo(dtype).min
+    x, y = (v.ravel() for v in np.meshgrid(*[np.array([least, least + 1, 6, 1, 0, -4], dtype)] * 2))
+    np.testing.assert_array_equal(run(fnarray.numpy.gcd)(x, y), np.gcd(x, y))

@@ -240,3 +240,21 @@ def test_incomplete_gamma_of_few_per_cent(x64):
     np.testing.assert_allclose(fnarray.jit(special.gammainc)(a, x), want, rtol=1e-12)
     want = scipy_special.betainc(a, 20.0, x / 30)
     np.testing.assert_allclose(fnarray.jit(special.betainc)(a, 20.0, x / 30), want, rtol=2e-12)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, fnarray.jit], ids=["eager", "compiled"])
+def test_digamma_of_negative_numbers_in_double_precision(run, x64):
+    """By reflection, from the distance to the next pole: the recurrence is the oracle."""
+    x = -np.linspace(0.03, 19.97, 500)
+    x = x[np.abs(x - np.round(x)) > 0.01]
+    want = scipy_special.digamma(x + 20) - sum(1 / (x + k) for k in range(20))
+    np.testing.assert_allclose(run(special.digamma)(x), want, rtol=1e-13, atol=3e-14)
+    edges = np.array([-1.0, -2, -0.0, 0, -np.inf, np.nan])
+    assert np.isnan(run(special.digamma)(edges)).all()
+
+
+def test_exponential_integral_has_no_slope_below_zero():
+    """As it has no value there."""
+    x = np.float32([-2, -0.5, 0.5])
+    slope = fnarray.vmap(fnarray.grad(special.exp1))(x)
+    np.testing.assert_allclose(slope, [np.nan, np.nan, -np.exp(-0.5) / 0.5], rtol=1e-6)
