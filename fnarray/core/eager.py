@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
+from importlib import import_module
 from itertools import repeat
 from types import EllipsisType
 from typing import Any, TypeVar, cast, overload
@@ -40,7 +41,6 @@ from .memo import recall, remember
 from .quiet import free_contexts, quiet_context, quietly
 from .record import Record
 from .source import tidy
-from .stretches import in_programs, patience, program_of
 from .surgery import straight
 from .trace import state, trace_graph
 
@@ -89,7 +89,9 @@ def _replay_of(
     if not all(e.primitive.quiet and not e.primitive.effects for e in jaxpr.eqns):
         return None
     by_numpy = _by_numpy(quietly(Record, graph), graph.jaxpr.out_avals, kind)
-    calls = patience(graph)
+    if not compiles():
+        return by_numpy
+    calls = import_module(".stretches", __package__).patience(graph)
     return by_numpy if calls is None else _in_programs(graph, kind, by_numpy, calls)
 
 
@@ -105,10 +107,11 @@ def _in_programs(graph: ClosedGraph, kind: Kind, by_numpy: Replay, calls: int) -
         left -= 1
         if left > 0:
             return by_numpy(*data)
-        cut = in_programs(graph)
+        stretches = import_module(".stretches", __package__)  # which a first call does not need
+        cut = stretches.in_programs(graph)
         if cut is None:
             made = by_numpy
-        elif whole := program_of(cut):
+        elif whole := stretches.program_of(cut):
             made = _program(whole, kind)
         else:
             made = _by_numpy(quietly(Record, cut), graph.jaxpr.out_avals, kind)

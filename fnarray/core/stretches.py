@@ -14,7 +14,7 @@ import numpy as np
 from .forms import Reindex
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .hooks import prepared
-from .large import compiles, is_compiled, is_exact, is_exact_library, is_exact_step
+from .large import is_compiled, is_exact, is_exact_library, is_exact_step
 from .primitive import Missing, Primitive
 from .record import is_small, known_of, spelled_of
 from .surgery import straight
@@ -52,8 +52,6 @@ def patience(graph: ClosedGraph) -> int | None:
     NumPy has to take longer than the launch of a program: several operations, or a decomposition by
     LAPACK, whose wrapper in Python takes more than it. A sum saves 0.7 us of 1.7, and takes 15 ms.
     """
-    if not compiles():
-        return None
     eqns = straight(graph, _in_parts).jaxpr.eqns
     return _OFTEN if _takes_long(eqns) else _VERY_OFTEN if any(map(_spelled, eqns)) else None
 

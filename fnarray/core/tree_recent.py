@@ -7,12 +7,12 @@ leaves out in 1 us, and asks of all at once whether their types are those of lea
 # pyright: standard
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Final
 
 import optree
 
 from .tree_nodes import when_registered
-from .unpack import MOST_LEAVES, unpacker
 
 __all__ = ["met", "taken"]
 
@@ -61,9 +61,11 @@ def met(tree: Any, leaves: list[Any], spec: optree.PyTreeSpec) -> None:
     times = _known.get(signature, 0)
     if type(times) is int and times < _OFTEN:
         _known[signature] = times + 1
-    elif _is_plain(spec) and spec.num_leaves <= MOST_LEAVES:
+        return
+    unpack = import_module(".unpack", __package__)  # which most trees are met too seldom for
+    if _is_plain(spec) and spec.num_leaves <= unpack.MOST_LEAVES:
         _leaf_types.update(map(type, leaves))
-        _known[signature] = unpacker(spec), spec
+        _known[signature] = unpack.unpacker(spec), spec
 
 
 def _is_plain(spec: optree.PyTreeSpec) -> bool:

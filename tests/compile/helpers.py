@@ -38,3 +38,8 @@ def code(executable: Executable) -> str:
         text = kernel.text.replace(kernel.name, "kernel")
         lines += [x for x in text.splitlines() if not x.lstrip().startswith("#")]
     return "\n".join(lines)
+
+
+def loops(text: str) -> int:
+    """Count the loops of emitted code."""
+    return text.count("for i")

@@ -404,7 +404,6 @@ def lane_state(n: int) -> Case:
     return f, want, (np.abs(numbers(3, max(n, 1))) * np.array([[1], [30], [900]], f32),)
 
 
-#: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 def strips(n: int) -> Case:
     """Rows of n bytes that are read across."""
     x = numbers(n // 256 or 64, 64)
@@ -544,6 +543,22 @@ def masked(n: int) -> Case:
     return f, want, (numbers(6, 40),)
 
 
+def lines(n: int) -> Case:
+    """Results of n bytes, and what a loop's turns hand on."""
+
+    def f(x):
+        return x + f32(1), lax.fori_loop(0, 3, lambda _, c: c * f32(0.5) + x, x)
+
+    def want(x):
+        c = x
+        for _ in range(3):
+            c = c * f32(0.5) + x
+        return [x + 1, c]
+
+    return f, want, (numbers(max(n, 4) // 4),)
+
+
+#: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "plain": plain, "spread": spread,
     "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
@@ -557,5 +572,5 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "group": group, "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
     "twofold": renewed, "exchanged": exchanged, "rotated": rotated, "padded": padded,
     "masked": masked,
-    "brief": little, "loops": loops, "little": little,
+    "brief": little, "loops": loops, "little": little, "lines": lines,
 }  # fmt: skip

@@ -39,7 +39,7 @@ EXTREMES = {
     "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (0, 10**6),
     "twofold": (0, 1, 10**6), "exchanged": (0, 10**6), "rotated": (0, 10**6),
     "padded": (0, 1, 10**6), "masked": (0, 10**6), "brief": (0, 10**6),
-    "loops": (0, 10**6), "little": (0, 10**9),
+    "loops": (0, 10**6), "little": (0, 10**9), "lines": (0, 1, 1 << 60),
 }  # fmt: skip
 
 
