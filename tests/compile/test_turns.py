@@ -23,6 +23,8 @@ LONG = "".join(f"        t{k + 1} = (t{k} * t0)\n" for k in range(1, 50))
 BODIES = {
     "elementwise": ("        out[i] = (x[i] + y[i])\n", "n", {"width", "one"}),
     "shifted": ("        out[i] = (x[u(i + 1)] + y[0])\n", "n", {"width", "one"}),
+    "copied": ("        t0 = x[i]\n        out[i] = t0\n", "n", set()),
+    "few copied": ("        out[i] = x[u(i + 1)]\n", "10", set()),
     "strided": ("        out[i] = x[u(2 * i)]\n", "n", set()),
     "gathered": ("        t0 = y[i]\n        out[i] = x[u(i64(t0))]\n", "n", set()),
     "scattered": ("        t0 = y[i]\n        out[u(i64(t0))] = x[i]\n", "n", set()),
@@ -142,7 +144,7 @@ def test_masks_are_for_avx_512_alone():
 
 def test_loops_around_loops_stay():
     """What holds a loop of unknown length is not written out, however few its turns."""
-    body = "        for j in range(n):\n            out[u(n * i + j)] = x[j]\n"
+    body = "        for j in range(n):\n            out[u(n * i + j)] = x[j] + y[j]\n"
     text = lower(body, "3")
     assert len(re.findall(r"!llvm\.loop", text.partition("!0 =")[0])) == 2
 

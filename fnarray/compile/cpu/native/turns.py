@@ -88,7 +88,7 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
         ``"adds"``: left to LLVM as well, unless it is written as vectors here.
     """
     turn = _turn_of(loop, slots, integers=module.integers)
-    if not turn.independent:
+    if not turn.independent or (turn.along and _copies(loop)):
         return None
     if size is not None and size % module.lanes:
         brief = size < SHORT and len(loop.body) <= _BODY
@@ -103,6 +103,12 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
     if turn.sums:
         return "sums" if long else "adds" if turn.along else None
     return "plain" if long or turn.along else None
+
+
+def _copies(loop: ast.For) -> bool:
+    """Whether LLVM makes a loop a call: it would leave the order with the loop around it."""
+    plain = ast.Subscript, ast.Name, ast.Constant
+    return all(isinstance(s, ast.Assign) and isinstance(s.value, plain) for s in loop.body)
 
 
 def is_seldom(size: int, around: Iterable[int | None], module: Module) -> bool:
