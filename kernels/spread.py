@@ -29,7 +29,6 @@ from fnarray_kernels.linalg import (
     _solve_factored,
     _substitute,
     _tridiagonal,
-    lu,
     permutation,
 )
 from fnarray_kernels.passes import HELD
@@ -281,10 +280,11 @@ def factor_lu(a, out, pivots, order, batch, m, n):
     least = min(m, n)
     s = thread()
     while s < batch:
-        lu(
-            part(a, s * m * n, m * n), part(out, s * m * n, m * n),
-            part(pivots, s * least, least), part(order, s * m, m), 1, m, n,
-        )  # fmt: skip
+        at = s * m * n
+        for e in range(m * n):
+            out[u(at + e)] = a[u(at + e)]
+        _factor(out, at, pivots, s * least, m, n)
+        permutation(part(pivots, s * least, least), part(order, s * m, m), 1, least, m)
         s += threads()
 
 
