@@ -15,6 +15,7 @@ from ...core.forms import (
     Map,
     Operand,
     Overlay,
+    Pieces,
     Reduce,
     Reindex,
     Scan,
@@ -66,6 +67,8 @@ _WHOLE, _LONGER = 16, 8
 #: Rows so short are not left to BLAS, if a vector meets them: 50,000 of 8 took it 187 us and loops
 #: 88, of 9 261 and 110, of 16 290 and 236 (JAX 132, 157); of 17 loops took longer.
 _SHORT = 16
+#: Columns up to which one loop lays out all: see `emit.steps`.
+_COLUMNS = 8
 
 #: Notes a decision: ``note(stage, node, choice, why)``.
 Note = Callable[[Reason], None]
@@ -212,7 +215,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     folds = (n for n in block.nodes if isinstance(n.form, Reduce) and takes_turns(n.form))
     serial = {a for n in folds for a in n.ins}
     masked = {n.ins[0] for n in block.nodes if _is_masked(n)}
-    turns = _turns(block.nodes)
+    turns, laid = _turns(block.nodes), _laid_at_once(block.nodes, users, outputs)
     written: dict[Var, _Written] = {}
     kept: dict[Var, frozenset[Var]] = {}  # dear values, and the arrays that each is made of
     registers = not in_loop and limits.numbers > 1  # a kernel holds more than one
@@ -228,6 +231,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
         several = users.get(out, ())
         more = 0 if in_loop else _free(out, it, limits)
         repeated = len(several) > 1 + more or turns.get(out, 0) > out.aval.size
+        repeated &= out not in laid
         why = ""
         if out in outputs:
             why = "it is a result"
@@ -344,9 +348,42 @@ def _turns(nodes: Iterable[Node]) -> dict[Atom, int]:
     """Return how many turns those that read a value take at most."""
     turns: dict[Atom, int] = {}
     for node in nodes:
+        if isinstance(node.form, Pieces):  # each is laid out once
+            continue
         several = iterations(node)
         turns.update((a, several) for a in node.ins if several > turns.get(a, 0))
     return turns
+
+
+def _laid_at_once(
+    nodes: Sequence[Node], users: Mapping[Var, list[Node]], outputs: Set[Atom]
+) -> dict[Var, Node]:
+    """Return what is read, number by number, by columns of one stack alone, and that.
+
+    All columns of a row are computed in one turn of its loop, and what they share once.
+    """
+    laid: dict[Var, Node] = {}
+    for node in reversed(nodes):
+        if len(node.outs) != 1 or node.out in outputs:
+            continue
+        size, ends = node.out.aval.size, set[Node | None]()
+        for user in users.get(node.out, ()):
+            if isinstance(user.form, Pieces):
+                ends.add(user if lays_columns(user, size) else None)
+            else:
+                plain = isinstance(user.form, Map) or len(user.ins) == 1
+                same = isinstance(user.form, Map | Reindex) and user.out.aval.size == size
+                ends.add(laid.get(user.out) if plain and same else None)
+        if len(ends) == 1 and (end := ends.pop()) is not None:
+            laid[node.out] = end
+    return laid
+
+
+def lays_columns(node: Node, rows: int) -> bool:
+    """Whether a layout writes all its columns, of so many numbers, in the turns of one loop."""
+    shape, pieces = node.out.aval.shape, node.form.pieces
+    columns = all(p.extents[-1:] == (1,) and prod(p.extents) == rows for p in pieces)
+    return node.form.fill is None and columns and 1 < shape[-1] <= _COLUMNS
 
 
 def _reach(block: Block, users: Mapping[Var, list[Node]], *, in_loop: bool) -> dict[Var, int]:
