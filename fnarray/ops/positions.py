@@ -78,6 +78,12 @@ def _position(
             raise ValueError(
                 f"lax.{label}: axis {axis} of shape {x.shape} is empty, so no element is extreme."
             )
+        n = x.shape[axis]
+        if isinstance(n, int) and n - 1 > np.iinfo(index_dtype).max:
+            raise ValueError(
+                f"lax.{label}: axis {axis} of shape {x.shape} has more places than {index_dtype} "
+                "counts. Use a wider index_dtype: fnarray.enable_x64 enables int64."
+            )
         return ShapedArray(without_axes(x.shape, axes), index_dtype)
 
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> np.ndarray:
