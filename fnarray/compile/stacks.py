@@ -7,7 +7,7 @@ step of Runge and Kutta is one loop, in which all is in registers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from math import prod
 from typing import Any, Final, cast
@@ -20,8 +20,11 @@ from .ir import AddedStep, Block, Node, users_of
 from .target import Limits
 
 _COLUMN: Any = AddedStep("column")
-#: Columns of a row up to which it is taken apart.
+#: Columns of a row up to which it is taken apart, and of each piece of it: wider ones are vectors.
 _ROW: Final = 8
+_PIECE: Final = 2
+#: Operations on columns up to which all are written out: what compiles beyond is no single loop.
+_LONG: Final = 500
 
 
 def taken_apart(block: Block, limits: Limits) -> Block:
@@ -30,24 +33,24 @@ def taken_apart(block: Block, limits: Limits) -> Block:
     if not apart:
         return block
     columns: dict[Var, tuple[Atom, ...]] = {}
-    outputs = set(block.outputs)
+    users, outputs = users_of(block.nodes), set(block.outputs)
     nodes: list[Node] = []
     for node in block.nodes:
         out = node.out if node.outs else None
         if out in apart:
             made = _pieces_of(node, nodes) if isinstance(node.form, Pieces) else None
             columns[out] = made or _maps_of(node, columns, nodes)
-            if out in outputs:
+            if out in outputs or not _by_columns(users.get(out, ()), apart):
                 nodes.append(_stacked(node, columns[out]))
-        elif isinstance(node.form, Reindex) and node.ins and node.ins[0] in columns:
-            nodes.append(_read(node, columns[node.ins[0]]))
+        elif node.ins and node.ins[0] in columns and (k := _column(node)) is not None:
+            nodes.append(_read(node, columns[node.ins[0]][k]))
         else:
             nodes.append(node)
     return block.rebuilt(nodes, {})
 
 
 def _apart(block: Block, limits: Limits) -> set[Var]:
-    """Return stacks, and what is computed of them, all of whose readers take columns."""
+    """Return stacks all of whose readers take columns, and what is computed of them."""
     stacks: set[Var] = set()
     for node in block.nodes:
         if _is_stack(node, limits) or (
@@ -60,27 +63,37 @@ def _apart(block: Block, limits: Limits) -> set[Var]:
         return stacks
     users, outputs = users_of(block.nodes), set(block.outputs)
     found: set[Var] = set()
-    for node in reversed(block.nodes):
-        if node.outs and node.out in stacks and (node.out not in outputs or type(node.form) is Map):
-            readers = users.get(node.out, ())
-            if all((u.outs and u.out in found) or _column(u) is not None for u in readers):
-                found.add(node.out)
-    # What reads a stack that stays has nothing to gain.
     for node in block.nodes:
-        if type(node.form) is Map and not any(a in found for a in node.ins):
-            found.discard(node.out)
-    return found
+        if not node.outs or node.out not in stacks:
+            continue
+        if isinstance(node.form, Map):  # laid out where it is read whole, in place of the stacks
+            taken = any(a in found for a in node.ins)
+        else:
+            taken = node.out not in outputs and _by_columns(users.get(node.out, ()), stacks)
+        if taken:
+            found.add(node.out)
+    return found if sum(v.aval.shape[-1] for v in found) <= _LONG else set()
+
+
+def _by_columns(readers: Sequence[Node], apart: Set[Var]) -> bool:
+    """Whether readers take columns, as what is taken apart itself does."""
+    return all(
+        _column(u) is not None or (isinstance(u.form, Map) and u.out in apart) for u in readers
+    )
 
 
 def _is_stack(node: Node, limits: Limits) -> bool:
-    """Whether rows are laid out of their columns."""
-    if not isinstance(node.form, Pieces) or node.form.fill is not None:
+    """Whether rows are laid out of their columns, and of one number."""
+    if not isinstance(node.form, Pieces):
         return False
     shape, pieces = node.out.aval.shape, node.form.pieces
     if not shape or not 1 < shape[-1] <= _ROW or prod(shape[:-1]) <= limits.registers:
         return False
-    plain = all(p.extents[:-1] == shape[:-1] and {*p.stride} == {1} for p in pieces)
-    return plain and sum(p.extents[-1] for p in pieces) == shape[-1]
+    plain = all(
+        p.extents[:-1] == shape[:-1] and p.extents[-1] <= _PIECE and {*p.stride} == {1}
+        for p in pieces
+    )
+    return plain and (node.form.fill is not None or sum(p.extents[-1] for p in pieces) == shape[-1])
 
 
 def _column(node: Node) -> int | None:
@@ -107,7 +120,8 @@ def _pieces_of(node: Node, nodes: list[Node]) -> tuple[Atom, ...]:
         for k in range(piece.extents[-1]):
             start = (*piece.start[:-1], piece.start[-1] + k)
             found[piece.offset[-1] + k] = _cut(operand, start, node, nodes)
-    return tuple(found[k] for k in sorted(found))
+    rest = () if form.fill is None else (node.ins[form.fill],)
+    return tuple(found.get(k, *rest) for k in range(node.out.aval.shape[-1]))
 
 
 def _maps_of(
@@ -141,14 +155,14 @@ def _cut(atom: Atom, start: tuple[int, ...], like: Node, nodes: list[Node]) -> A
     return out
 
 
-def _read(node: Node, columns: tuple[Atom, ...]) -> Node:
+def _read(node: Node, column: Atom) -> Node:
     """Return the node that reads the column itself."""
     form: Reindex = node.form
-    k = _column(node)
-    assert k is not None
-    return replace(
-        node.taking((columns[k],)), form=Reindex(lambda i, read: (*form.index(i, read)[:-1], 0))
-    )
+
+    def index(i: Any, read: Any) -> Any:
+        return (*form.index(i, read)[:-1], 0) if column.aval.shape else ()
+
+    return replace(node.taking((column,)), form=Reindex(index))
 
 
 def _stacked(node: Node, columns: tuple[Atom, ...]) -> Node:

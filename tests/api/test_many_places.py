@@ -25,7 +25,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_more_places_than_are_counted_are_an_error(name):
-    """It names the remedy, with which all is as ever, and the last length that is counted passes."""
+    """It names the remedy, with which all is as ever, and the last counted length passes."""
     with pytest.raises(ValueError, match="enable_x64"):
         fnarray.eval_shape(FUNCTIONS[name], MANY)
     fnarray.eval_shape(FUNCTIONS[name], fnarray.ShapeDtypeStruct((2**31 - 1,), np.int8))

@@ -60,8 +60,15 @@ def halves(m, s):
     return (a > 0) | (s > 0), (a + s)[..., 1]
 
 
+def placed(m, s):
+    """Columns in zeros, added up: what the gradient of a program by columns is made of."""
+    zero = m.zeros_like(s[..., :1])
+    a = m.concatenate([zero, s[..., 1:2], zero], -1) + m.concatenate([s[..., :1], zero, zero], -1)
+    return a.sum(-1), a[..., 1] - a[..., 2]
+
+
 @pytest.mark.filterwarnings("ignore:Some donated buffers")
-@pytest.mark.parametrize("fun", [step, turned, kept, unlike, halves])
+@pytest.mark.parametrize("fun", [step, turned, kept, unlike, halves, placed])
 @pytest.mark.parametrize("shape", [(0, 3), (1, 3), (5, 3), (37, 3), (4, 33, 3), (1000, 3)])
 def test_results_are_those_of_numpy(fun, shape):
     """Of any number of rows, NaN and infinities among them, donated, and in lanes of `vmap`."""
@@ -79,6 +86,17 @@ def test_results_are_those_of_numpy(fun, shape):
                 *((v if isinstance(v, tuple) else (v,)) for v in (got, want)), strict=True
             ):
                 np.testing.assert_allclose(np.asarray(g), w, rtol=2e-5, atol=1e-6)
+
+
+def test_gradients_add_up_columns():
+    """Those of eager derivatives; the columns in zeros are one array, negative zeros are kept."""
+    x = RNG.uniform(-1, 1, (50, 3)).astype(np.float32)
+    slope = fnarray.grad(lambda x: (field(fnp, x) ** 2).sum())
+    np.testing.assert_allclose(np.asarray(fnarray.jit(slope)(x)), slope(x), rtol=1e-5, atol=1e-6)
+    assert "w1" not in code(compiled(slope, x))
+    pad = lambda x, k: lax.pad(x[:, k : k + 1], np.float32(0), ((0, 0, 0), (k, 2 - k, 0)))  # noqa: E731
+    added = fnarray.jit(lambda x: pad(x, 0) + pad(x, 2))(-np.zeros_like(x))
+    assert not np.signbit(np.asarray(added)).any()
 
 
 @pytest.fixture(params=[1, 2])
