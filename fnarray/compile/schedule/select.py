@@ -228,10 +228,9 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             continue
         out = node.out
         it = written[out] = _into(node, written)
-        several = users.get(out, ())
+        several = () if out in laid else users.get(out, ())
         more = 0 if in_loop else _free(out, it, limits)
         repeated = len(several) > 1 + more or turns.get(out, 0) > out.aval.size
-        repeated &= out not in laid
         why = ""
         if out in outputs:
             why = "it is a result"

@@ -234,10 +234,9 @@ def reduction(
         def form(
             ins: tuple[ShapedArray, ...], outs: Any, *, axes: tuple[int, ...], **params: Any
         ) -> Reduce | Reindex:
-            x = ins[0]
+            x, wide = ins[0], accumulator(ins[0].dtype)
             if all(x.shape[a] == 1 for a in axes):  # of one number each: the numbers themselves
                 return Reindex(lambda i, read: place_axes(axes, (0,) * len(axes), i))
-            wide = accumulator(x.dtype)
             return Reduce(
                 extents=tuple(x.shape[a] for a in axes),
                 index=(lambda o, r: place_axes(axes, r, o),),
