@@ -16,6 +16,7 @@ from ..core.avals import ShapedArray
 from ..core.forms import Map, Piece, Pieces, Reindex
 from ..core.graph import Atom, Eqn, Var
 from ..core.symbolic import variable
+from .boxes import nothing
 from .ir import AddedStep, Block, Node, users_of
 from .target import Limits
 
@@ -103,12 +104,8 @@ def _column(node: Node) -> int | None:
         return None
     shape = node.out.aval.shape
     i = tuple(variable(f"i{a}", n) if n > 1 else 0 for a, n in enumerate(shape))
-    at = form.index(i, _nothing)
+    at = form.index(i, nothing)
     return at[-1] if at and isinstance(at[-1], int) else None
-
-
-def _nothing(operand: int, index: Any) -> Any:
-    raise AssertionError("a reindexing of one operand reads no indices")
 
 
 def _pieces_of(node: Node, nodes: list[Node]) -> tuple[Atom, ...]:

@@ -134,6 +134,19 @@ def test_pieces_are_no_reason_to_keep_what_they_are_laid_out_of():
     assert "w2" not in text
 
 
+def test_what_is_read_elsewhere_too_is_computed_once():
+    """A stack with its reverse reads each number in two turns: a function of it is an array."""
+    x = RNG.uniform(-1, 1, 1000).astype(np.float32)
+
+    def twice(m, x):
+        y = m.exp(x)
+        return m.stack([y, y[::-1] + 1], -1)
+
+    executable = compiled(lambda x: twice(fnp, x), x)
+    assert code(executable).count("vm.exp") == 1
+    np.testing.assert_allclose(executable.run(x)[0], twice(np, x), rtol=1e-6)
+
+
 ROWS = {
     "out[u(3 * i)] = x[i]; out[u(3 * i + 1)] = x[i]; out[u(3 * i + 2)] = x[i]": {"out"},
     "out[u(3 * i)] = x[i]; out[u(3 * i + 2)] = x[i]": set(),

@@ -23,7 +23,9 @@ from ...core.forms import (
     While,
 )
 from ...core.graph import Atom, Literal, Var
+from ...core.symbolic import variable
 from ...errors import UnsupportedOnTarget
+from ..boxes import nothing
 from ..ir import Block, Node, users_of
 from ..target import Limits, Target
 from .access import AccessWalk
@@ -368,17 +370,31 @@ def _laid_at_once(
         size, ends = node.out.aval.size, set[Node | None]()
         for user in users.get(node.out, ()):
             if isinstance(user.form, Pieces):
-                ends.add(user if lays_columns(user, size) else None)
+                ends.add(user if _lays_columns(user, size) else None)
             else:
-                plain = isinstance(user.form, Map) or len(user.ins) == 1
-                same = isinstance(user.form, Map | Reindex) and user.out.aval.size == size
-                ends.add(laid.get(user.out) if plain and same else None)
+                same = (
+                    user.out.aval.size == size if isinstance(user.form, Map) else _keeps_order(user)
+                )
+                ends.add(laid.get(user.out) if same else None)
         if len(ends) == 1 and (end := ends.pop()) is not None:
             laid[node.out] = end
     return laid
 
 
-def lays_columns(node: Node, rows: int) -> bool:
+def _keeps_order(node: Node) -> bool:
+    """Whether a node has the numbers that it reads in their order, whatever axes of one it adds."""
+    form = node.form
+    if not isinstance(form, Reindex) or form.valid is not None or len(node.ins) != 1:
+        return False
+    shape, axes = node.ins[0].aval.shape, node.out.aval.shape
+    i = tuple(variable(f"i{a}", n) if n > 1 else 0 for a, n in enumerate(axes))
+    found = [ix for ix, n in zip(form.index(i, nothing), shape, strict=True) if n > 1]
+    return found == [ix for ix in i if ix] and [n for n in shape if n > 1] == [
+        n for n in axes if n > 1
+    ]
+
+
+def _lays_columns(node: Node, rows: int) -> bool:
     """Whether a layout writes all its columns, of so many numbers, in the turns of one loop."""
     shape, pieces = node.out.aval.shape, node.form.pieces
     columns = all(p.extents[-1:] == (1,) and prod(p.extents) == rows for p in pieces)
