@@ -235,7 +235,7 @@ def reduction(
             ins: tuple[ShapedArray, ...], outs: Any, *, axes: tuple[int, ...], **params: Any
         ) -> Reduce | Reindex:
             x, wide = ins[0], accumulator(ins[0].dtype)
-            if all(x.shape[a] == 1 for a in axes):  # of one number each: the numbers themselves
+            if axes and all(x.shape[a] == 1 for a in axes):  # of one number each: it itself
                 return Reindex(lambda i, read: place_axes(axes, (0,) * len(axes), i))
             return Reduce(
                 extents=tuple(x.shape[a] for a in axes),
