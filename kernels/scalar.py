@@ -94,6 +94,12 @@ def by_inverse(x, high, low):
     return _ir.fma(x, high, x * low)
 
 
+@scalar(kinds="f")
+def rem_by_power(x, inverse, power):
+    """Remainder by a power of two that is no fraction, given its inverse: all steps are exact."""
+    return _copysign(x - _ir.trunc(x * inverse) * power, x)
+
+
 def _divided(a, b):
     """Quotient, truncated, and remainder of integers of up to 32 bits, by doubles.
 

@@ -54,6 +54,7 @@ def parted(body: Graph, count: int) -> tuple[Graph, Graph] | None:
     moved = [eqn for eqn in alike if _is_dear(eqn, room)]
     if not moved:
         return None
+    moved = _with_turns(body, moved, alike)
     stays = [eqn for eqn in body.eqns if not any(eqn is m for m in moved)]
     read = {a for eqn in stays for a in eqn.invars if isinstance(a, Var)}
     read.update(a for a in body.outvars if isinstance(a, Var))
@@ -61,6 +62,21 @@ def parted(body: Graph, count: int) -> tuple[Graph, Graph] | None:
     first, rest = body.invars[:count], body.invars[count:]
     before = Graph((), first, _needed(alike, results), results)
     return before, Graph(body.constvars, (*first, *results, *rest), tuple(stays), body.outvars)
+
+
+def _with_turns(body: Graph, moved: list[Eqn], alike: list[Eqn]) -> list[Eqn]:
+    """Return what is moved, and transposes of it that alone read it: turns would read across rows.
+
+    A Hessian's turns read the product of a matrix with unit vectors by columns.
+    """
+    made = {v for eqn in moved for v in eqn.outvars}
+    kept = {a for a in body.outvars if isinstance(a, Var)}
+    for eqn in body.eqns:
+        if "permutation" not in eqn.params or not isinstance(form_of(eqn), Reindex):
+            kept.update(a for a in eqn.invars if isinstance(a, Var))
+    turned = made - kept
+    turns = [eqn for eqn in alike if any(a in turned for a in eqn.invars)]
+    return [*moved, *turns]
 
 
 def _needed(eqns: list[Eqn], results: tuple[Var, ...]) -> tuple[Eqn, ...]:

@@ -19,6 +19,7 @@ from ..core.forms import Iota, Map, Operand, Overlay, Piece, Pieces, Reduce, Rei
 from ..core.graph import Atom, Eqn, Literal, Var
 from ..core.symbolic import leaves, scalar, variable
 from .ir import AddedStep, Block, Node, users_of
+from .stacks import taken_apart
 from .target import Limits
 
 _PIECE: Any = AddedStep("piece")
@@ -30,6 +31,8 @@ _ROTATED: Any = AddedStep("rotated")
 
 def read_pieces(block: Block, limits: Limits) -> Block:
     """Write what is laid out of pieces into its readers, where they can read the pieces."""
+    if limits.abreast:
+        block = taken_apart(block, limits)
     makers = {v: node for node in block.nodes for v in node.outs}
     users, outputs = users_of(block.nodes), set(block.outputs)
     masked = _Masked(makers, users, limits.masked)

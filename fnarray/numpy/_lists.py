@@ -195,7 +195,7 @@ def ravel_multi_index(
         raise ValueError(f"numpy.{where}: indices must be integers, at {user_source()}.")
     if order not in ("C", "F"):
         raise ValueError(f"numpy.{where}: order must be 'C' or 'F', got {order!r}.")
-    to = index_dtype(prod(sizes)) if dtype is None else canonicalize_dtype(dtype)
+    to = canonicalize_dtype(int if dtype is None else dtype)
     total: Any = lax.full((), 0, to)
     stride = 1
     pairs = list(zip(found, sizes, strict=True))

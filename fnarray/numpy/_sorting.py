@@ -36,8 +36,20 @@ _NATIVE = frozenset("?bhilqBHILQfd")
 
 
 def index_dtype(size: int = 0) -> np.dtype:
-    """Return the dtype of indices along an axis: the default integer, wider where needed."""
-    return np.dtype(np.int64) if size >= 2**31 else canonicalize_dtype(int)
+    """Return the dtype of indices along an axis, the default integer.
+
+    Raises
+    ------
+    ValueError
+        It does not count so many.
+    """
+    dtype = canonicalize_dtype(int)
+    if isinstance(size, int) and size - 1 > np.iinfo(dtype).max:
+        raise ValueError(
+            f"{size} elements have more places than {dtype} counts. Enable 64-bit dtypes by "
+            "fnarray.enable_x64."
+        )
+    return dtype
 
 
 def places_along(x: Array, axis: int, dtype: Any = None) -> Array:

@@ -57,6 +57,26 @@ def _keys(label: str, first: str, find: Any) -> Primitive:
     )
 
 
+def _check_axis(label: str, x: ShapedArray, axis: int, index_dtype: np.dtype) -> None:
+    """Check that an axis has elements, and places that a dtype counts."""
+    if not 0 <= axis < x.ndim:
+        raise ValueError(
+            f"lax.{label}: axis must be in [0, {x.ndim}) for shape {x.shape}, got {axis}."
+        )
+    if not is_integer(index_dtype):
+        raise TypeError(f"lax.{label}: index_dtype must be an integer dtype, got {index_dtype}.")
+    if x.shape[axis] == 0:
+        raise ValueError(
+            f"lax.{label}: axis {axis} of shape {x.shape} is empty, so no element is extreme."
+        )
+    n = x.shape[axis]
+    if isinstance(n, int) and n - 1 > np.iinfo(index_dtype).max:
+        raise ValueError(
+            f"lax.{label}: axis {axis} of shape {x.shape} has more places than {index_dtype} "
+            "counts. Use a wider index_dtype: fnarray.enable_x64 enables int64."
+        )
+
+
 def _position(
     label: str, first: str, beats: str, start: Callable[[np.dtype], Any], find: Any
 ) -> Primitive:
@@ -65,19 +85,7 @@ def _position(
 
     def aval(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> ShapedArray:
         check_kind(label, x.dtype, "b" + REAL)
-        (axis,) = axes
-        if not 0 <= axis < x.ndim:
-            raise ValueError(
-                f"lax.{label}: axis must be in [0, {x.ndim}) for shape {x.shape}, got {axis}."
-            )
-        if not is_integer(index_dtype):
-            raise TypeError(
-                f"lax.{label}: index_dtype must be an integer dtype, got {index_dtype}."
-            )
-        if x.shape[axis] == 0:
-            raise ValueError(
-                f"lax.{label}: axis {axis} of shape {x.shape} is empty, so no element is extreme."
-            )
+        _check_axis(label, x, axes[0], index_dtype)
         return ShapedArray(without_axes(x.shape, axes), index_dtype)
 
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> np.ndarray:

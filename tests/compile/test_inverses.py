@@ -138,3 +138,47 @@ def test_remainders_of_floats_are_exact(dtype, size, divisor):
         np.testing.assert_array_equal(got, want)
         np.testing.assert_array_equal(np.signbit(got)[want == want], np.signbit(want)[want == want])
         np.testing.assert_array_equal(np.asarray(fa.jit(turns)(x, y)), wanted)
+
+
+@pytest.mark.parametrize("size", [0, 33, 256])
+@pytest.mark.parametrize(
+    ("dtype", "divisor"),
+    [
+        *((t, d) for t in (*DTYPES, "float16") for d in (1, 64, 2.0**100, 2.0**101, -64, 0.5, 48)),
+        *((t, d) for t in ("int8", "int32", "uint32") for d in (1, 64, 48)),
+    ],
+)
+def test_remainders_by_what_the_text_knows_are_exact(dtype, size, divisor):
+    """By powers of two too, and by one that is the array's size, whatever is divided."""
+    dtype = np.dtype(dtype)
+    divisor = 256 if size == 256 and dtype.itemsize > 1 else divisor
+    rng = np.random.default_rng(size)
+    x = rng.uniform(-1, 1, size) * np.exp2(rng.uniform(-20, 30, size))
+    x[: size // 3] = np.round(x[: size // 3])
+    with fa.enable_x64(True), np.errstate(all="ignore"):
+        x = x.astype(dtype)
+        if dtype.kind == "f":
+            ends = [np.inf, -np.inf, np.nan, -0.0, 0.0, np.finfo(dtype).max, np.finfo(dtype).tiny]
+            x[:7] = ends[: min(size, 7)]
+        d = dtype.type(divisor)
+        want = [np.fmod(x, d), np.remainder(x, d)]
+        got = [np.asarray(fa.jit(f)(x)) for f in (lambda x: fa.lax.rem(x, d), lambda x: x % d)]
+        vectors = np.asarray(fa.jit(fa.vmap(lambda x: fa.lax.rem(x, d)))(x.reshape(size, 1)))
+    for g, w in ((got[0], want[0]), (vectors[:, 0], want[0])):
+        np.testing.assert_array_equal(g, w)
+        if dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(g)[w == w], np.signbit(w)[w == w])
+    np.testing.assert_array_equal(got[1], want[1])
+
+
+def test_a_remainder_by_a_power_of_two_is_spelled_though_it_is_a_size():
+    """Others that are sizes are arguments: more elements are the same text."""
+    texts = [
+        fa.jit(lambda x: x % x.size).lower(np.zeros(n, np.int32)).as_text(dialect="numba")
+        for n in (2048, 2300, 2400)
+    ]
+    kernels = [text.partition("def main")[0] for text in texts]
+    assert "i32(2048)" in kernels[0]
+    assert kernels[1] == kernels[2]
+    single = fa.jit(lambda x: x % 256.0).lower(np.zeros(256, np.float32))
+    assert "sc.rem_by_power(" in single.as_text(dialect="numba")

@@ -11,7 +11,7 @@ from fnarray import lax
 from fnarray.compile.cpu.target import CPU
 from fnarray.compile.simplify import simplified
 from fnarray.core.avals import ShapedArray
-from fnarray.core.forms import Contract, Map, Reduce, Scan, While
+from fnarray.core.forms import Contract, Map, Reduce, Reindex, Scan, While
 from fnarray.core.trace import trace_graph
 
 RNG = np.random.default_rng(0)
@@ -117,3 +117,24 @@ def test_what_is_large_beside_the_constants_stays():
 
     inside, _ = bodies(wide)
     assert any(isinstance(f, Map) and "exp" in f.template for f in inside)
+
+
+def test_transposes_of_what_is_moved_move_along():
+    """Turns read rows; what is read as it is, too, is not turned twice."""
+
+    def across(x, a):
+        return lax.fori_loop(0, 3, lambda _, c: c + fnp.sin(c) * (a @ x.T).T, x)
+
+    def both(x, a):
+        def turn(_, c):
+            product = a @ x.T
+            return c + product.T * product.sum()
+
+        return lax.fori_loop(0, 3, turn, x)
+
+    for program in (across, both):
+        inside, before = bodies(program)
+        assert (count(inside, Contract), count(before, Contract)) == (0, 1)
+        assert any(isinstance(f, Reindex) for f in inside) is (program is both)
+        got, want = fnarray.jit(program)(X, A), program(X, A)
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-5)

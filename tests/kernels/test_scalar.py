@@ -258,6 +258,19 @@ def test_remainders_of_floats_side_by_side_are_exact(check):
     np.testing.assert_array_equal(np.signbit(got)[want == want], np.signbit(want)[want == want])
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@np.errstate(all="ignore")
+def test_remainders_by_powers_of_two_are_exact(check, dtype):
+    """They are C's, zeros' signs too."""
+    for power in (1.0, 256.0, 2.0**100):
+        x = np.concatenate([samples(dtype), np.ldexp(samples(dtype), 5)])
+        x, p = x.astype(dtype), np.full_like(x, power, dtype)
+        want = np.fmod(x, p)
+        check(sc.rem_by_power, (x, 1 / p, p), want)
+        got = sc.rem_by_power(x, 1 / p, p)
+        np.testing.assert_array_equal(np.signbit(got)[want == want], np.signbit(want)[want == want])
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint32", "uint64"])
 def test_mulhi(check, dtype):
     """High halves equal those of exact Python products."""

@@ -334,3 +334,21 @@ def test_what_names_may_not():
     for bad in (1.0, (None,)):
         with pytest.raises(TypeError):
             jnp.sum(x, axis=bad)
+
+
+@pytest.mark.filterwarnings("ignore:Some donated buffers")
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("shape", [(4, 1), (1, 4, 1), (0, 1), (1,)])
+def test_folds_of_one_number_each_are_those_numbers(name, dtype, shape):
+    """Negative zeros and NaN among them, donated and in lanes; a gradient by columns has many."""
+    values = [-2, 1, 0, 3] if dtype == "int8" else [-0.0, 1.5, np.nan, np.inf]
+    x = np.array(values, dtype)[: np.prod(shape)].reshape(shape)
+    axes = tuple(a for a, n in enumerate(shape) if n == 1)
+    fold = lambda x: getattr(jnp, name)(x, axes)  # noqa: E731
+    lanes = lambda x: fnarray.vmap(fold, -1, -1)(x[..., None])  # noqa: E731
+    for f in (fold, lanes):
+        for donated in ((), (0,)):
+            got = np.asarray(fnarray.jit(f, donate_argnums=donated)(jnp.asarray(x))).reshape(-1)
+            np.testing.assert_array_equal(got, x.reshape(-1))
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(x.reshape(-1)))

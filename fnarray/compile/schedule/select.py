@@ -15,6 +15,7 @@ from ...core.forms import (
     Map,
     Operand,
     Overlay,
+    Pieces,
     Reduce,
     Reindex,
     Scan,
@@ -22,7 +23,9 @@ from ...core.forms import (
     While,
 )
 from ...core.graph import Atom, Literal, Var
+from ...core.symbolic import variable
 from ...errors import UnsupportedOnTarget
+from ..boxes import nothing
 from ..ir import Block, Node, users_of
 from ..target import Limits, Target
 from .access import AccessWalk
@@ -66,6 +69,8 @@ _WHOLE, _LONGER = 16, 8
 #: Rows so short are not left to BLAS, if a vector meets them: 50,000 of 8 took it 187 us and loops
 #: 88, of 9 261 and 110, of 16 290 and 236 (JAX 132, 157); of 17 loops took longer.
 _SHORT = 16
+#: Columns up to which one loop lays out all: see `emit.steps`.
+_COLUMNS = 8
 
 #: Notes a decision: ``note(stage, node, choice, why)``.
 Note = Callable[[Reason], None]
@@ -212,7 +217,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     folds = (n for n in block.nodes if isinstance(n.form, Reduce) and takes_turns(n.form))
     serial = {a for n in folds for a in n.ins}
     masked = {n.ins[0] for n in block.nodes if _is_masked(n)}
-    turns = _turns(block.nodes)
+    turns, laid = _turns(block.nodes), _laid_at_once(block.nodes, users, outputs)
     written: dict[Var, _Written] = {}
     kept: dict[Var, frozenset[Var]] = {}  # dear values, and the arrays that each is made of
     registers = not in_loop and limits.numbers > 1  # a kernel holds more than one
@@ -225,7 +230,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             continue
         out = node.out
         it = written[out] = _into(node, written)
-        several = users.get(out, ())
+        several = () if out in laid else users.get(out, ())
         more = 0 if in_loop else _free(out, it, limits)
         repeated = len(several) > 1 + more or turns.get(out, 0) > out.aval.size
         why = ""
@@ -344,9 +349,56 @@ def _turns(nodes: Iterable[Node]) -> dict[Atom, int]:
     """Return how many turns those that read a value take at most."""
     turns: dict[Atom, int] = {}
     for node in nodes:
+        if isinstance(node.form, Pieces):  # each is laid out once
+            continue
         several = iterations(node)
         turns.update((a, several) for a in node.ins if several > turns.get(a, 0))
     return turns
+
+
+def _laid_at_once(
+    nodes: Sequence[Node], users: Mapping[Var, list[Node]], outputs: Set[Atom]
+) -> dict[Var, Node]:
+    """Return what is read, number by number, by columns of one stack alone, and that.
+
+    All columns of a row are computed in one turn of its loop, and what they share once.
+    """
+    laid: dict[Var, Node] = {}
+    for node in reversed(nodes):
+        if len(node.outs) != 1 or node.out in outputs:
+            continue
+        size, ends = node.out.aval.size, set[Node | None]()
+        for user in users.get(node.out, ()):
+            if isinstance(user.form, Pieces):
+                ends.add(user if _lays_columns(user, size) else None)
+            else:
+                same = (
+                    user.out.aval.size == size if isinstance(user.form, Map) else _keeps_order(user)
+                )
+                ends.add(laid.get(user.out) if same else None)
+        if len(ends) == 1 and (end := ends.pop()) is not None:
+            laid[node.out] = end
+    return laid
+
+
+def _keeps_order(node: Node) -> bool:
+    """Whether a node has the numbers that it reads in their order, whatever axes of one it adds."""
+    form = node.form
+    if not isinstance(form, Reindex) or form.valid is not None or len(node.ins) != 1:
+        return False
+    shape, axes = node.ins[0].aval.shape, node.out.aval.shape
+    i = tuple(variable(f"i{a}", n) if n > 1 else 0 for a, n in enumerate(axes))
+    found = [ix for ix, n in zip(form.index(i, nothing), shape, strict=True) if n > 1]
+    return found == [ix for ix in i if ix] and [n for n in shape if n > 1] == [
+        n for n in axes if n > 1
+    ]
+
+
+def _lays_columns(node: Node, rows: int) -> bool:
+    """Whether a layout writes all its columns, of so many numbers, in the turns of one loop."""
+    shape, pieces = node.out.aval.shape, node.form.pieces
+    columns = all(p.extents[-1:] == (1,) and prod(p.extents) == rows for p in pieces)
+    return node.form.fill is None and columns and 1 < shape[-1] <= _COLUMNS
 
 
 def _reach(block: Block, users: Mapping[Var, list[Node]], *, in_loop: bool) -> dict[Var, int]:

@@ -233,9 +233,10 @@ def reduction(
 
         def form(
             ins: tuple[ShapedArray, ...], outs: Any, *, axes: tuple[int, ...], **params: Any
-        ) -> Reduce:
-            x = ins[0]
-            wide = accumulator(x.dtype)
+        ) -> Reduce | Reindex:
+            x, wide = ins[0], accumulator(ins[0].dtype)
+            if axes and all(x.shape[a] == 1 for a in axes):  # of one number each: it itself
+                return Reindex(lambda i, read: place_axes(axes, (0,) * len(axes), i))
             return Reduce(
                 extents=tuple(x.shape[a] for a in axes),
                 index=(lambda o, r: place_axes(axes, r, o),),

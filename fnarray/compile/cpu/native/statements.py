@@ -24,6 +24,7 @@ from .turns import (
     parts,
     recurrent,
     row_width,
+    rows_apart,
     swaps,
     tailed,
     uses,
@@ -284,13 +285,12 @@ class Statements(Expressions):
             return "", size
         long = size is not None and size > SHORT
         order = recurrent(node, slots, None if long else size) or ("loop" if long else None)
-        if width:
-            order = order_of_part(node, width)
+        order = order_of_part(node, width) if width else order
         if free and uses(node, self.module.sharing):
             order = "plain"
         elif free and long and tailed(node, size, self.module):
             order = "masked"
-        if not free:
+        if not (free or rows_apart(node, self.text)):
             return self.module.loop(order, width=width), 0
         return self.module.loop(order or "free", self._group(), width), 0
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence, Set
 from importlib import import_module
-from typing import Any, TypeGuard
+from typing import Any
 
+from .elements import count_of, elements_of, is_element, step_of, whole_rows
 from .reader import Text, holds_loops, inside, is_loop, nodes_of, place_of, statements
 from .types import registry
 from .writer import Module
@@ -137,11 +138,15 @@ def row_width(loop: ast.For, slots: frozenset[str], module: Module, size: int) -
     turn = _Turn(loop, slots, integers=module.integers, folds=_FOLDS)
     if not (turn.sums and turn.independent) or turn.written or turn.dear or turn.traps:
         return 0
-    places = [x.slice for x in _elements(loop)]
+    places = [x.slice for x in elements_of(loop)]
     gathers = any(
         isinstance(x, ast.Name) and x.id in turn.assigned for p in places for x in inside(p)
     )
-    if gathers or turn.called & module.sharing or None in (_step(p, turn.counter) for p in places):
+    if (
+        gathers
+        or turn.called & module.sharing
+        or None in (step_of(p, turn.counter) for p in places)
+    ):
         return 0
     return SHUFFLED if size % SHUFFLED <= 2 else SHUFFLED // 2
 
@@ -223,8 +228,9 @@ def recurrent(loop: ast.For, slots: frozenset[str], size: int | None) -> str | N
         return None
     if chooses(loop, slots):
         return "loop"
-    elements = list(_elements(loop))
-    strided = [x for x in elements if _step(x.slice, counter) is None]
+    elements = list(elements_of(loop))
+    whole = whole_rows(loop)
+    strided = [x for x in elements if step_of(x.slice, counter) is None and x not in whole]
     if 2 * len(strided) >= len(elements) and any(isinstance(x.ctx, ast.Store) for x in strided):
         return "scalar"
     return "single" if _rereads(loop) else None
@@ -244,7 +250,7 @@ def order_of_part(loop: ast.For, width: int) -> str:
 def _rereads(loop: ast.For) -> bool:
     """Whether a loop has to do with several places of one array."""
     places: dict[str, set[str]] = {}
-    for x in _elements(loop):
+    for x in elements_of(loop):
         if isinstance(x.value, ast.Name):
             places.setdefault(x.value.id, set()).add(place_of(x))
     return any(len(x) > 1 for x in places.values())
@@ -259,7 +265,7 @@ def rereads(loop: ast.For, text: Text) -> list[tuple[str, str]]:
         return []
     written: set[str] = set()
     rows: dict[tuple[str, frozenset[str]], dict[str, None]] = {}
-    for x in _elements(loop):
+    for x in elements_of(loop):
         if not isinstance(x.value, ast.Name):
             continue
         if isinstance(x.ctx, ast.Store):
@@ -297,7 +303,7 @@ def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
         if holds_loops(loop):
             continue
         nodes = nodes_of(loop)
-        functions = _count(nodes, "vm")
+        functions = count_of(nodes, "vm")
         again = slots | _assigned_again(loop.body)
         if isinstance(loop, ast.For) and not any(_waits(s, again, nodes) for s in loop.body):
             vectors += len(loop.body) + _DEAR * functions
@@ -323,7 +329,7 @@ def _waits(statement: ast.stmt, slots: frozenset[str], nodes: list[ast.AST]) -> 
     (target,) = statement.targets
     if not isinstance(target, ast.Name) or target.id not in slots:
         return False
-    alone = _count(nodes, target.id) == 2
+    alone = count_of(nodes, target.id) == 2
     return not (alone and _is_sum(statement.value, target.id, _FOLDS))
 
 
@@ -379,10 +385,6 @@ def uses(loop: ast.For, functions: frozenset[str]) -> bool:
     return any(isinstance(x, ast.Attribute) and x.attr in functions for x in nodes_of(loop))
 
 
-def _elements(loop: ast.For) -> Iterator[ast.Subscript]:
-    return (x for x in nodes_of(loop) if isinstance(x, ast.Subscript))
-
-
 def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
     """Whether no turn of an innermost loop reads or writes what another one writes.
 
@@ -394,39 +396,36 @@ def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool
     turn = _turn_of(loop, slots, integers=False)
     if not turn.independent:
         return False
-    elements = list(_elements(loop))
+    elements = list(elements_of(loop))
     arrays = {x.value.id for x in elements if isinstance(x.value, ast.Name)}
     if arrays & slots and arrays & aliased:
         return False
-    return all(_step(x.slice, turn.counter) == 1 for x in elements if isinstance(x.ctx, ast.Store))
+    return all(
+        step_of(x.slice, turn.counter) == 1 for x in elements if isinstance(x.ctx, ast.Store)
+    )
+
+
+def rows_apart(loop: ast.For, text: Text) -> bool:
+    """Whether a loop is `apart` that writes rows of few columns, which it does not read."""
+    whole = whole_rows(loop)
+    if not any(isinstance(x.ctx, ast.Store) for x in whole):
+        return False
+    arrays = {x.value.id for x in elements_of(loop) if isinstance(x.value, ast.Name)}
+    if arrays & text.slots and arrays & text.aliased:
+        return False
+    if not _Turn(loop, text.slots, integers=False, whole=whole).independent:
+        return False
+    assert isinstance(loop.target, ast.Name)
+    others = (x for x in elements_of(loop) if isinstance(x.ctx, ast.Store) and x not in whole)
+    return all(step_of(x.slice, loop.target.id) == 1 for x in others)
 
 
 def swaps(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
     """Whether a loop with no other in it is `apart`, of arrays that variables stand for in turn."""
     if not slots or holds_loops(loop):
         return False
-    arrays = (x.value.id for x in _elements(loop) if isinstance(x.value, ast.Name))
+    arrays = (x.value.id for x in elements_of(loop) if isinstance(x.value, ast.Name))
     return not slots.isdisjoint(arrays) and apart(loop, slots, aliased)
-
-
-def _step(place: ast.expr, counter: str) -> int | None:
-    """Return by how much an index grows each turn, 0 or 1; None for anything else."""
-    if isinstance(place, ast.Call) and len(place.args) == 1:
-        place = place.args[0]
-    terms, found = [place], 0
-    while terms:
-        term = terms.pop()
-        if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add):
-            terms += (term.left, term.right)
-        elif isinstance(term, ast.BinOp) and isinstance(term.op, ast.Sub):
-            terms.append(term.left)
-            if _count(inside(term.right), counter):
-                return None
-        elif isinstance(term, ast.Name) and term.id == counter:
-            found += 1
-        elif _count(inside(term), counter):
-            return None
-    return found if found < 2 else None
 
 
 def _turn_of(loop: ast.For, slots: frozenset[str], *, integers: bool) -> _Turn:
@@ -468,19 +467,20 @@ class _Turn:
         *,
         integers: bool,
         folds: tuple[str, ...] = _SUMS,
+        whole: Set[ast.AST] = frozenset(),
     ):
         assert isinstance(loop.target, ast.Name)
         self.counter, self.folds = loop.target.id, folds
-        self.integers = integers
+        self.integers, self.whole = integers, whole
         self.dear = self.sums = self.traps = False
         self.divided = 0
         self.called: set[str] = set()
         self.assigned: set[str] = set()
         self.written: dict[str, str] = {}
         nodes = nodes_of(loop)
-        stored = {place_of(x) + x.value.id for x in nodes if _is_element(x, ast.Store)}
+        stored = {place_of(x) + x.value.id for x in nodes if is_element(x, ast.Store)}
         self.again = any(
-            place_of(x) + x.value.id in stored for x in nodes if _is_element(x, ast.Load)
+            place_of(x) + x.value.id in stored for x in nodes if is_element(x, ast.Load)
         )
         self.independent = all(self._statement(s, slots, nodes) for s in loop.body)
         self.independent = self.independent and all(map(self._expression, nodes))
@@ -498,10 +498,13 @@ class _Turn:
                 return True
             self.sums = True
             whole = _is_sum(statement.value, target.id, self.folds)
-            return whole and _count(nodes, target.id) == 2
+            return whole and count_of(nodes, target.id) == 2
         if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
             return False
-        if not _count(inside(target.slice), self.counter) or target.value.id in self.written:
+        if target in self.whole:
+            self.written[target.value.id] = ""  # no other place of that array is read
+            return True
+        if not count_of(inside(target.slice), self.counter) or target.value.id in self.written:
             return False
         self.written[target.value.id] = place_of(target)
         return True
@@ -514,6 +517,8 @@ class _Turn:
         if isinstance(node, ast.Subscript):
             if not isinstance(node.value, ast.Name):
                 return False
+            if node in self.whole and isinstance(node.ctx, ast.Store):
+                return True
             return self.written.get(node.value.id, place := place_of(node)) == place
         return True
 
@@ -549,7 +554,7 @@ class _Turn:
                 terms += (term.left, term.right)
             elif isinstance(term, ast.Name) and term.id == self.counter:
                 found += 1
-            elif _count(inside(term), self.counter):
+            elif count_of(inside(term), self.counter):
                 return False
         return found == 1
 
@@ -585,16 +590,5 @@ def _is_straight(function: ast.Attribute) -> bool:
     return function.attr in registry.straights or function.attr == "make"
 
 
-def _is_element(node: ast.AST, context: type[ast.expr_context]) -> TypeGuard[Any]:
-    """Whether a node reads or writes an element of an array that has a name."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, context):
-        return False
-    return isinstance(node.value, ast.Name)
-
-
 def _is_stored(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Store)
-
-
-def _count(nodes: Iterable[ast.AST], name: str) -> int:
-    return sum([type(x) is ast.Name and x.id == name for x in nodes])
