@@ -100,7 +100,7 @@ def _is_few_real(
     us and 73 (JAX 118), 5 of 1,000 20 and 10 (14). In single precision two long ones take 0.6 to
     0.85 of its time: what a first call takes, 240 ms and 8, is not made up for by short ones.
     """
-    if len(fft_lengths) > 1 or count >= _MANY or fft_type not in _KERNELS:
+    if len(fft_lengths) != 1 or count >= _MANY or fft_type not in _KERNELS:
         return False
     long = count <= _PAIR and count * fft_lengths[-1] > _ALONE
     return fft_type == FftType.IRFFT or dtype != np.float32 or not long
