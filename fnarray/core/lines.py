@@ -69,9 +69,14 @@ def copied(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def rows(count: int, length: int, kind: Any) -> list[np.ndarray]:
-    """Return new arrays of one axis, which are not filled; each begins with a line if it can."""
+    """Return new arrays of one axis, which are not filled; each begins with a line if it can.
+
+    One alone that is shorter than a line begins anywhere.
+    """
     dtype = np.dtype(kind)
     line = LINE // dtype.itemsize
+    if count == 1 and length < line:  # a gamma variate's keys: six arrays, 6 us
+        return [np.empty(length, dtype)]
     apart = (max(length, 1) + line - 1) // line * line
     every = count * apart
     room = aligned((every,), dtype, every * dtype.itemsize)

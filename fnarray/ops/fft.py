@@ -1,8 +1,8 @@
 """Discrete Fourier transforms along the last axes.
 
-NumPy's pocketfft evaluates small ones, SciPy's others, in single precision too. Compiled programs
-have kernels for large sizes that are products of small primes, and in loops for small ones too;
-they call pocketfft for others (decision 0165).
+NumPy's pocketfft evaluates small ones and few real lines, SciPy's others, in single precision too.
+Compiled programs have kernels for large sizes that are products of small primes, and in loops for
+all of these; they call pocketfft for others (decisions 0165, 0185).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _eval(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> 
     if not x.size:
         aval = _aval(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
         return np.zeros(aval.shape, aval.dtype)
-    if x.size <= _SMALL:
+    if x.size <= _SMALL or _is_few_real(fft_type, prod(x.shape[:-1]), fft_lengths, x.dtype):
         for loop, scale, axis, kept, dtype in _loops(fft_type, fft_lengths, x.dtype):
             if axis == -1:
                 x = loop(x, scale, out=np.empty((*x.shape[:-1], kept), dtype))
@@ -89,6 +89,21 @@ def _eval(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> 
 #: Arrays of up to so many elements are transformed by NumPy, whose import takes 1 ms where SciPy's
 #: takes 160. More lines SciPy transforms in vectors, in 0.6 of the time.
 _SMALL = 1 << 12
+
+
+def _is_few_real(
+    fft_type: FftType, count: int, fft_lengths: tuple[int, ...], dtype: np.dtype
+) -> bool:
+    """Whether lines of real numbers, or what they come from, are too few for kernels.
+
+    These take one or two as complex ones, where pocketfft takes half of one: 16 lines of 4,096 150
+    us and 73 (JAX 118), 5 of 1,000 20 and 10 (14). In single precision two long ones take 0.6 to
+    0.85 of its time: what a first call takes, 240 ms and 8, is not made up for by short ones.
+    """
+    if len(fft_lengths) != 1 or count >= _MANY or fft_type not in _KERNELS:
+        return False
+    long = count <= _PAIR and count * fft_lengths[-1] > _ALONE
+    return fft_type == FftType.IRFFT or dtype != np.float32 or not long
 
 
 @lru_cache(maxsize=256)
@@ -124,6 +139,8 @@ _TOGETHER = 4096
 _FEW = 8
 #: So are fewer real ones, of which two are the parts of a complex one.
 _MANY = 32
+#: One or two long lines: how many, and of more elements than this.
+_PAIR, _ALONE = 2, 1 << 13
 #: Names of kernels.
 _KERNELS = {FftType.RFFT: "forward", FftType.IRFFT: "back"}
 
@@ -148,7 +165,8 @@ def _call(ins: Any, outs: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...
         # Of one axis nothing else is compiled than what a thread does of it.
         ((kernel, statics),) = passes
         statics = (*statics, 0, 1)
-    return Library(kernel, statics, prod(sizes), flops=flops, passes=passes)
+    few = _is_few_real(fft_type, sizes[0], fft_lengths, x.dtype)
+    return Library(kernel, statics, 0 if few else prod(sizes), flops=flops, passes=passes)
 
 
 def _are_beside(fft_type: FftType, sizes: Sequence[int]) -> bool:

@@ -144,6 +144,28 @@ def test_damaged_object_code(tmp_path, monkeypatch, compiler):
     run("use(1); assert stats['disk'] == 1, stats", cache)
 
 
+def test_compilers_share_a_directory_and_no_kernel(tmp_path):
+    """What one compiler made no process takes up that asks for another, in whichever order."""
+    cache = tmp_path / "cache"
+    code = """
+import fnarray, fnarray.numpy as fnp
+how = sys.argv[1]
+x = np.linspace(0, 3, 50, dtype=np.float32)
+f = fnarray.jit(lambda x: (fnp.sin(x) * 2).sum(), effects="off")
+np.testing.assert_allclose(f(x), 2 * np.sin(x).sum(), rtol=1e-5)
+use(1)
+assert {m.how for m in build.made.values()} == {how}, build.made
+"""
+    for compiler, how in (
+        ("numba", "numba"),
+        ("auto", "native"),
+        ("native", "native"),
+        ("numba", "disk"),
+        ("auto", "disk"),
+    ):
+        run(code, cache, how, FNARRAY_COMPILER=compiler)
+
+
 def test_read_only_directory(tmp_path):
     """A directory that cannot be written is read, costs one warning, and breaks nothing."""
     cache = tmp_path / "cache"

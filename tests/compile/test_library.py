@@ -216,13 +216,13 @@ def test_what_solves_equations_is_compiled_once_for_each_size():
     def called(text: str) -> dict[str, shared.Shared]:
         return dict(kernel.written("k", KernelSource(text, ("f32[1]",) * 4), None).library)
 
-    three, beside, nine = (
+    three, beside, thirty = (
         called(SOLVE.format(n=n) + more)
-        for n, more in ((3, ""), (3, "    w[0] = out[1]\n"), (9, ""))
+        for n, more in ((3, ""), (3, "    w[0] = out[1]\n"), (30, ""))
     )
     assert three == beside
-    assert not three.keys() & nine.keys()
-    assert [x.light for x in (*three.values(), *nine.values())] == [True, False]
+    assert not three.keys() & thirty.keys()
+    assert [x.light for x in (*three.values(), *thirty.values())] == [True, False]
     head, call = SOLVE.format(n=3).splitlines()
     assert not called(f"{head}\n    for _ in range(2):\n    {call}\n")
 

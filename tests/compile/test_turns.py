@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import re
 from dataclasses import replace
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 import fnarray
+import fnarray.numpy as fnp
 from fnarray.compile.cpu.build import KernelSource
-from fnarray.compile.cpu.native import compiler, kernel, load, machine
+from fnarray.compile.cpu.native import compiler, kernel, load, machine, turns
 from fnarray.compile.cpu.native.statements import Statements
 from tests.compilers.compare import Report, both
 
@@ -364,3 +366,39 @@ ret i64 %t
         load.made("fnarray_counted", text.replace("@f(", "@fnarray_counted("), straight=True)
     )
     assert function(4) == 3**4
+
+
+def test_folded_bits_wait_for_no_turn():
+    """Whether any, all or an odd number of some are is asked in whatever order, as a sum is."""
+    text = """
+def k(x, y, out, n):
+    a = False
+    for i in range(n):
+        t = x[i]
+        u = (t if t < y[i] else y[i])
+        out[i] = u
+        a = sc.{word}(a, (u != u))
+    out[0] = (t if a else y[0])
+"""
+    for word, waiting in (("or_", False), ("and_", False), ("xor", False), ("sub", True)):
+        body = ast.parse(text.format(word=word)).body[0].body
+        assert turns.waits(body, frozenset("a")) is waiting, word
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 33, 200])
+@pytest.mark.parametrize("nan", [False, True])
+def test_medians_of_what_is_drawn(n, nan):
+    """Rows are drawn by a key, read where it says, and asked if there is a NaN among them."""
+    x = np.linspace(-1, 1, 50, dtype=np.float32)
+    x[7] = np.nan if nan else x[7]
+
+    def run(x, seed):
+        rows = fnarray.random.randint(fnarray.random.key(seed), (5, n), 0, 50)
+        some = x[rows]
+        bad = fnp.isnan(some)
+        odd = fnp.sum(bad, 1) % 2 == 1
+        any_ = fnp.any(bad, 1)
+        return fnp.where(any_[:, None], fnp.nan, some), any_, fnp.all(~bad, 1), odd
+
+    for got, want in zip(fnarray.jit(run)(x, 3), run(x, 3), strict=True):
+        np.testing.assert_array_equal(got, want)

@@ -46,7 +46,8 @@ def test_rows_do_not_meet(count, length, kind):
         assert x.shape == (length,)
         assert x.dtype == kind
         assert x.flags.c_contiguous
-        assert length == 0 or begin(x) == 0
+        alone = count == 1 and x.nbytes < LINE
+        assert length == 0 or alone or begin(x) == 0
         x[...] = k % 2
     assert all((x == k % 2).all() for k, x in enumerate(made))
 

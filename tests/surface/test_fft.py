@@ -202,3 +202,35 @@ def test_names_and_signatures(jax):
         for name in names:
             want, got = (inspect.signature(getattr(m, name)).parameters for m in (theirs, ours))
             assert list(want) == list(got)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(4100,), (1, 6000), (2, 3001), (5, 1000), (31, 160), (9000,)])
+def test_few_real_lines(shape, dtype):
+    """Few lines of real numbers are NumPy's, compiled and not, in loops kernels'."""
+    n, bound = shape[-1], 1e-6 if dtype == "float32" else 1e-14
+    with enable_x64(dtype == "float64"):
+        x = RNG.standard_normal(shape).astype(dtype)
+        half = np.fft.rfft(x)
+        for f, a, want in (
+            (jnp.fft.rfft, x, half),
+            (lambda h: jnp.fft.irfft(h, n), half, np.fft.irfft(half, n)),
+        ):
+            got, plain = fnarray.jit(f)(a), f(a)
+            assert got.dtype == plain.dtype == want.dtype
+            np.testing.assert_allclose(got, want, atol=bound * np.abs(want).max())
+            np.testing.assert_allclose(plain, want, atol=bound * np.abs(want).max())
+            many = fnarray.jit(lambda a, f=f: lax.fori_loop(0, 2, lambda _, y: f(a), f(a)))(a)
+            np.testing.assert_allclose(many, want, atol=bound * np.abs(want).max())
+            if got.dtype != np.complex64 or x.size < 9000:
+                np.testing.assert_array_equal(got, plain)
+
+
+def test_few_real_lines_meet_in_an_inner_product():
+    """Derivatives of transforms that NumPy computes, batched along another axis too."""
+    x, y = RNG.standard_normal((2, 3, 2000)).astype(np.float32)
+    f = lambda v: jnp.abs(jnp.fft.rfft(v)).sum()  # noqa: E731
+    want = fnarray.grad(f)(x)
+    np.testing.assert_allclose(fnarray.jit(fnarray.grad(f))(x), want, rtol=1e-3, atol=1e-3)
+    rows = fnarray.vmap(lambda v: jnp.fft.irfft(jnp.fft.rfft(v), 2000))
+    np.testing.assert_allclose(fnarray.jit(rows)(y), y, atol=1e-5)

@@ -12,13 +12,14 @@ from typing import Any, cast
 import numpy as np
 
 from . import library
-from .reader import Text, is_pure, place_of
+from .reader import Text, holds_rows, is_pure, place_of
 from .turns import rereads
 from .types import (
     BOOL,
     F64,
     I64,
     LLVM,
+    U32,
     U64,
     Array,
     DType,
@@ -66,6 +67,8 @@ class Expressions(Writer):
         #: Whether loops are those of a recurrence: of few turns.
         self.recurrent = module.sequential
         self.views: dict[tuple[str, str], Array] = {}
+        #: The loops around: where the next turn begins, the end, the loop itself, its turns.
+        self.loops: list[tuple[str, str, ast.For | ast.While, int | None]] = []
 
     def view(self, loop: ast.For) -> None:
         """Have a loop read further places of a row by pointers of which LLVM knows nothing.
@@ -159,7 +162,10 @@ class Expressions(Writer):
                 args.extend(many)
             else:
                 args.append(self.expression(a))
-        return call(self, function.value, args)
+        value = call(self, function.value, args)
+        if len(args) == 1 and isinstance(args[0], Scalar) and args[0].dtype == U64:
+            return self._word(value)
+        return value
 
     def tuple(self, node: ast.Tuple) -> Value:
         """Return the values of a tuple."""
@@ -183,7 +189,21 @@ class Expressions(Writer):
             of = self.views.get((name, place_of(node)), of)
         address = self.address(of, index)
         assert isinstance(of, Array)
-        return self.found(name, of.dtype, address)
+        found = self.found(name, of.dtype, address)
+        return self._word(found) if index.literal is not None else found
+
+    def _word(self, value: Value) -> Value:
+        """Return a value; if it is a word of bits between loops, LLVM forgets where it came from.
+
+        It is that of a key, made by a hundred sums. LLVM follows those into the loops that use the
+        key, as if they made addresses (a first `randint`: 560 ms, and 70 so). Loops of numbers
+        alone keep it: hidden words are no vectors (a walk of uniform numbers: 5 % longer).
+        """
+        if not isinstance(value, Scalar) or value.dtype != U32 or value.literal is not None:
+            return value
+        if not self.own or (self.loops and not holds_rows(self.loops[-1][2])):
+            return value
+        return replace(value, ir=self.new(f'call i32 asm "", "=r,0"(i32 {value.ir})'))
 
     def address(self, array: Value, index: Scalar) -> str:
         """Return the address of an element."""

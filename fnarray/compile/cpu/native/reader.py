@@ -24,6 +24,8 @@ from .types import Fallback
 Suite = tuple[int, ...]
 _LOOPS: Final = frozenset((ast.For, ast.While))
 _SUITES: Final = _LOOPS | {ast.If}
+#: How many turns of an inner loop are a few.
+_BRIEF: Final = 8
 #: Arrays that only the kernel sees, as emission names them.
 _OWN: Final = re.compile(r"w\d+")
 #: The module whose functions choose a number, NaN before all others.
@@ -92,6 +94,18 @@ def holds_loops(loop: ast.For | ast.While) -> bool:
     if "holds_" not in held:
         held["holds_"] = any(map(is_loop, statements(loop.body)))
     return held["holds_"]
+
+
+def holds_rows(loop: ast.For | ast.While) -> bool:
+    """Whether a loop has others in it that take more than a few turns, or nobody knows how many."""
+    return any(type(s) is ast.For and not _is_brief(s.iter) for s in statements(loop.body))
+
+
+def _is_brief(turns: ast.expr) -> bool:
+    if not isinstance(turns, ast.Call) or len(turns.args) != 1:
+        return False
+    stop = turns.args[0]
+    return isinstance(stop, ast.Constant) and cast(int, stop.value) <= _BRIEF
 
 
 def place_of(element: ast.Subscript) -> str:

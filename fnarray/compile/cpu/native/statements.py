@@ -55,7 +55,6 @@ class Statements(Expressions):
     def __init__(self, module: Module, text: Text):
         super().__init__(module, text)
         self.returns: Any = None
-        self._loops: list[tuple[str, str, int | None]] = []
         self._left: set[str] = set()
         self._owned: list[str] = []
         self._depth = 0
@@ -234,7 +233,7 @@ class Statements(Expressions):
         at = counter
         if step is not None:
             at = self.new(f"add nsw i64 {self.new(f'mul nsw i64 {counter}, {step}')}, {start}")
-        self._loops.append((following, end, size))
+        self.loops.append((following, end, node, size))
         self.positive.append(stop if whole else "")
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
@@ -250,7 +249,7 @@ class Statements(Expressions):
             self.go(following)
         self.access, self.views, self.abreast = "", {}, not self.recurrent
         self._depth -= 1
-        self._loops.pop()
+        self.loops.pop()
         self.positive.pop()
         self.begin(following)
         self.lines.append(f"{after} = add nuw nsw i64 {counter}, 1")
@@ -332,7 +331,7 @@ class Statements(Expressions):
             order = order_of(node, self.text.slots, self.module, size) if step is None else None
             few = step is None and is_vector(node, self.text.slots, self.module, size)
             if order is None and size is not None:
-                around = (turns for *_, turns in self._loops)
+                around = (turns for *_, turns in self.loops)
                 if size > SHORT or (not few and is_seldom(size, around, self.module)):
                     order = "loop"  # or LLVM writes out scalars: a maximum of 24 took 460 cycles
             if order in (None, "adds") and size is not None and self._depth:
@@ -365,10 +364,10 @@ class Statements(Expressions):
         else:
             self.fork(test, body, end)
         self.begin(body)
-        self._loops.append((head, end, None))
+        self.loops.append((head, end, node, None))
         if self.inner(node.body):
             self.go(head)
-        self._loops.pop()
+        self.loops.pop()
         if test == "true" and end not in self._left:
             return False
         self.begin(end)
@@ -376,13 +375,13 @@ class Statements(Expressions):
 
     def leave(self, node: ast.Break) -> bool:
         """End the innermost loop."""
-        self.go(self._loops[-1][1])
-        self._left.add(self._loops[-1][1])
+        self.go(self.loops[-1][1])
+        self._left.add(self.loops[-1][1])
         return False
 
     def skip(self, node: ast.Continue) -> bool:
         """Begin the innermost loop's next turn."""
-        self.go(self._loops[-1][0])
+        self.go(self.loops[-1][0])
         return False
 
     def bare(self, node: ast.Expr) -> None:

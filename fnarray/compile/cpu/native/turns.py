@@ -64,6 +64,7 @@ _GATHER = 8
 #: What is folded in any order.
 _SUMS = ("radd", "rmul")
 _FOLDS = (*_SUMS, "minimum", "maximum")
+_BITS = ("and_", "or_", "xor")
 _WORDS = frozenset(("u", "f32", "f64", "i64", "u64", "i32", "u32", "min", "max"))
 #: What must not be computed of nothing: division of integers, and what loops or calls out.
 _TRAPS = {True: re.compile("div|rem|mod"), False: re.compile("rem|mod")}
@@ -330,7 +331,7 @@ def _waits(statement: ast.stmt, slots: frozenset[str], nodes: list[ast.AST]) -> 
     if not isinstance(target, ast.Name) or target.id not in slots:
         return False
     alone = count_of(nodes, target.id) == 2
-    return not (alone and _is_sum(statement.value, target.id, _FOLDS))
+    return not (alone and _is_sum(statement.value, target.id, (*_FOLDS, *_BITS)))
 
 
 def at_once(loop: ast.For, size: int, module: Module) -> bool:

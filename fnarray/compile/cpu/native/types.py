@@ -17,7 +17,8 @@ from .codes import DType as DType
 from .codes import Fallback as Fallback
 from .codes import dtype_of as dtype_of
 
-I64, U64, BOOL = np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.bool_)
+I64, BOOL = np.dtype(np.int64), np.dtype(np.bool_)
+U32, U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 C64, C128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
