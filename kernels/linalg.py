@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fnarray_kernels.complexmath import make, quotient
+from fnarray_kernels.definite import factor
 from fnarray_kernels.registry import compiled, outside
 from fnarray_kernels.scalar import u
 
@@ -28,7 +29,15 @@ def cholesky(a, out, batch, n):
 
     In double precision, as `linear_solve`.
     """
-    x = np.empty(n * n, type(out.dtype.type(0) * np.float64(1)))
+    x = np.empty(n * n, np.float64)
+    for s in range(batch):
+        factor(a, s * n * n, x, n, out)
+
+
+@of_its_own
+def cholesky_complex(a, out, batch, n):
+    """Do as `cholesky`."""
+    x = np.empty(n * n, np.complex128)
     for s in range(batch):
         _cholesky(a, s * n * n, x, 0, n, out)
 

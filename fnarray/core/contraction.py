@@ -135,7 +135,8 @@ def contracted(
     numpy.ndarray
         Axes: batch, what remains of ``lhs``, what remains of ``rhs``.
     """
-    if lhs.ndim == rhs.ndim == 2 and (form.lhs_contract, form.rhs_contract) == ((1,), (0,)):
+    sums = form.lhs_contract, form.rhs_contract
+    if lhs.ndim == rhs.ndim == 2 and sums == ((1,), (0,)) and not form.lhs_batch:
         a, b, wide = _widened(lhs, rhs, dtype)  # a plain product, as most are
         return narrow(matmul(a, b, product, wide), dtype)
     lhs, rhs, wide = _widened(lhs, rhs, dtype)

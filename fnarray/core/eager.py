@@ -36,7 +36,7 @@ from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
 from .graph import ClosedGraph
 from .hooks import prepared
-from .large import compiles, is_exact, is_large, runs_as_program
+from .large import compiles, heavy, is_exact, is_large, runs_as_program
 from .memo import recall, remember
 from .quiet import free_contexts, quiet_context, quietly
 from .record import Record
@@ -85,10 +85,12 @@ def _replay_of(
     compiled = compiled and not any(a.dtype.name in _DOUBLE for a in inside)
     if compiled or (is_large([*jaxpr.in_avals, *inside]) and runs_as_program(graph)):
         return _program(graph, kind)
+    if len(jaxpr.eqns) == 1 and heavy(jaxpr.eqns[0]):
+        return _program(graph, kind)
     # Primitives that are not quiet run graphs, or the user's Python in the caller's context.
     if not all(e.primitive.quiet and not e.primitive.effects for e in jaxpr.eqns):
         return None
-    by_numpy = _by_numpy(quietly(Record, graph), graph.jaxpr.out_avals, kind)
+    by_numpy = _by_numpy(quietly(Record, graph, heavy), graph.jaxpr.out_avals, kind)
     if not compiles():
         return by_numpy
     calls = import_module(".stretches", __package__).patience(graph)
@@ -114,7 +116,7 @@ def _in_programs(graph: ClosedGraph, kind: Kind, by_numpy: Replay, calls: int) -
         elif whole := stretches.program_of(cut):
             made = _program(whole, kind)
         else:
-            made = _by_numpy(quietly(Record, cut), graph.jaxpr.out_avals, kind)
+            made = _by_numpy(quietly(Record, cut, heavy), graph.jaxpr.out_avals, kind)
         return made(*data)
 
     return run
@@ -445,7 +447,8 @@ def replayed(
 
             call = partial(_called, f, args, settings)
             avals = [x.aval for x in leaves_of([args, settings])]
-            new = replay is None and instead is None and not same
+            evaluate = instead(*args, **settings) if instead else None
+            new = replay is None and evaluate is None and not same
             at_once = _at_once(f.__name__, call, avals, program) if new else None
             if at_once:
                 remember(key, at_once)
@@ -454,7 +457,6 @@ def replayed(
             def record(out: Any) -> Replay | None:
                 if same and is_among(out, (args, settings)):
                     return _itself if args and out is args[0] else None
-                evaluate = instead(*args, **settings) if instead else None
                 if evaluate:
                     return _replay_by(evaluate, out.aval)
                 return _record(f.__name__, call, avals, out, exact)

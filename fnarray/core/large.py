@@ -31,11 +31,13 @@ __all__ = [
     "LARGE",
     "compiles",
     "evaluator",
+    "heavy",
     "is_compiled",
     "is_exact",
     "is_exact_library",
     "is_exact_step",
     "is_large",
+    "is_large_product",
     "later",
     "looped",
     "plainly",
@@ -178,15 +180,10 @@ def evaluator(
     graph = one_equation(prim, tuple(ins), tuple(params.items()))
     (eqn,) = graph.jaxpr.eqns
     form = eqn.form() if is_compiled(eqn) else None
-    if isinstance(form, Contract):
-        alone = _multiplications(form, ins[0], outs) >= _PRODUCT
-    elif isinstance(form, Library):
-        alone = form.op.module == "conv" and (form.flops or 0) >= 2 * _PRODUCT
-    else:
-        alone = is_large((*ins, outs)) and (
-            isinstance(form, Map | Iota | Update) or (isinstance(form, Reindex) and len(ins) == 1)
-        )
-    if not alone or not runs_as_program(graph):
+    many = is_large((*ins, outs)) and (
+        isinstance(form, Map | Iota | Update) or (isinstance(form, Reindex) and len(ins) == 1)
+    )
+    if not (many or _is_heavy(form, ins, outs)) or not runs_as_program(graph):
         return by_numpy
 
     def program(*data: np.ndarray) -> np.ndarray:
@@ -195,13 +192,39 @@ def evaluator(
     return later(by_numpy, program, 2) if is_exact(graph) else program
 
 
+def heavy(eqn: Eqn) -> Callable[..., Any] | None:
+    """Return what runs an operation among others as a program, where `evaluator` does so alone.
+
+    That is a large product or convolution: the first call and what replays it give the same bits.
+    """
+    prim, ins, outs = eqn.primitive, [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
+    if not prim.quiet or not is_compiled(eqn) or all(a.size < _SOME for a in (*ins, *outs)):
+        return None
+    if len(outs) != 1 or not _is_heavy(eqn.form(), ins, outs[0]):
+        return None
+    graph = one_equation(prim, tuple(ins), tuple(eqn.params.items()))
+    return (lambda *data: _program(graph, *data)[0]) if runs_as_program(graph) else None
+
+
 def _program(graph: ClosedGraph, *data: np.ndarray) -> Sequence[np.ndarray]:
     return compiled_call(graph, data)
 
 
+def is_large_product(multiplications: int, *dtypes: np.dtype) -> bool:
+    """Whether a product that is called alone runs as a program, however few elements it has."""
+    return multiplications >= _PRODUCT and all(dtype.kind == "f" for dtype in dtypes)
+
+
+def _is_heavy(form: object, ins: Sequence[ShapedArray], out: ShapedArray) -> bool:
+    """Whether an operation of a form is a product or convolution that runs as a program alone."""
+    if isinstance(form, Contract):
+        return is_large_product(_multiplications(form, ins[0], out), ins[0].dtype, out.dtype)
+    return (
+        isinstance(form, Library) and form.op.module == "conv" and (form.flops or 0) >= 2 * _PRODUCT
+    )
+
+
 def _multiplications(form: Contract, lhs: ShapedArray, out: ShapedArray) -> int:
-    if out.dtype.kind != "f" or lhs.dtype.kind != "f":
-        return 0
     return out.size * math.prod(lhs.shape[a] for a in form.lhs_contract)
 
 

@@ -64,7 +64,7 @@ def copied(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if size < OFTEN:
         return data.astype(dtype, "C", subok=False)
     out = aligned(data.shape, dtype, size, next(_quarters))
-    np.copyto(out, data, casting="unsafe")
+    out[...] = data  # 0.16 us less than by `numpy.copyto`
     return out
 
 

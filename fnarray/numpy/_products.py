@@ -27,6 +27,7 @@ from ..core.dtypes import (
 )
 from ..core.eager import replayed
 from ..core.hooks import cut_as
+from ..core.large import is_large, is_large_product
 from ..core.quiet import quietly
 from ..core.trace import Tracer
 from ..errors import ShapeError
@@ -155,7 +156,7 @@ def _common(*ranks: int) -> list[int]:
 def _by_numpy(multiply: Callable[..., Any]) -> Callable[..., Any]:
     """Return what finds NumPy's product where it is ours: of vectors or matrices, not promoted.
 
-    Longer sums are taken in parts.
+    Longer sums are taken in parts, and large products run as programs.
     """
 
     def instead(a: Any, b: Any, **settings: Any) -> Any:
@@ -166,6 +167,8 @@ def _by_numpy(multiply: Callable[..., Any]) -> Callable[..., Any]:
             and a.dtype.char in "fdFD"
             and 0 < a.ndim < 3 > b.ndim > 0
             and a.shape[-1] <= LINE
+            and not is_large((a.aval, b.aval))
+            and not is_large_product(a.size * b.size // max(a.shape[-1], 1), a.dtype)
         )
         return partial(quietly, multiply) if ours else None
 

@@ -36,6 +36,7 @@ from .kit.matrix import (
     lapack,
     lu_flops,
     native,
+    parted,
     per_matrix,
     stacks,
     swap,
@@ -91,7 +92,7 @@ def _cholesky_call(ins: Any, outs: Any) -> Library:
     (x,) = ins
     n = x.shape[-1]
     statics = (count(x.shape[:-2]), n)
-    return native("cholesky", n, statics, n**3 / 3)
+    return native(parted("cholesky", x), n, statics, n**3 / 3)
 
 
 def _cholesky_tangent(factor: Any, change: Any) -> Any:

@@ -27,10 +27,12 @@ from tests.processors import X86, assembly_for
 
 #: Rows, terms and columns: of a part of a tile, of whole tiles, of one more; of more terms than are
 #: added at a time, of more rows than a panel meets, of two panels and a narrow one;
-#: of rows that are laid out where columns lie together.
+#: of rows that are laid out where columns lie together; of as many rows as are one block, and one
+#: more, of float32 and of float64.
 SIZES = [
     (2, 1, 2), (3, 5, 7), (4, 8, 16), (12, 16, 32), (13, 17, 33), (25, 300, 70), (50, 513, 49),
     (100, 256, 15), (970, 20, 40), (31, 31, 129), (253, 270, 199),
+    (575, 3, 34), (576, 3, 34), (287, 3, 34), (288, 260, 40),
 ]  # fmt: skip
 #: Every product is one for `blas.matmul`, however small.
 EAGER = Limits(serial=0, share=1)

@@ -424,6 +424,29 @@ def test_decompositions_give_the_same_bits_however_often(n):
         )
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "dtype"),
+    [
+        ((128, 128), (128, 128), "f4"), ((160, 130), (130, 170), "f4"), ((300, 300), (300,), "f4"),
+        ((300,), (300, 300), "f4"), ((3, 128), (128, 3), "f4"), ((128, 128), (128, 128), "c8"),
+        ((300, 300), (300, 20), "c8"), ((0, 5), (5, 0), "f4"), ((400, 0), (0, 400), "f4"),
+        ((70000, 1), (1, 2), "f4"),
+    ],
+)  # fmt: skip
+def test_products_give_the_same_bits_however_often(left, right, dtype):
+    """Large ones are programs from the first call on, alone and among other operations."""
+    draw = np.random.default_rng(0).normal
+    a, b = (asarray(draw(size=shape).astype(dtype)) for shape in (left, right))
+    for f in (
+        lambda: a @ b, lambda: jnp.dot(a, b), lambda: jnp.tensordot(a, b, 1),
+        lambda: jnp.matmul(a, b, preferred_element_type=dtype),
+    ):  # fmt: skip
+        first = f()
+        assert all(_bits(first) == _bits(f()) for _ in range(24))
+        want = np.tensordot(np.asarray(a, "c16"), np.asarray(b, "c16"), 1)
+        np.testing.assert_allclose(first, want, 1e-4, 1e-3)
+
+
 def test_numpy_operands_are_replayed_and_may_change():
     """An array of NumPy's is read anew by every call, and the call is replayed all the same."""
     f, runs = counted(lambda a, b: lax.mul(lax.add(a, b), b))

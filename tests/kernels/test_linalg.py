@@ -121,3 +121,25 @@ def test_complex_systems_are_eliminated_by_parts():
     np.testing.assert_allclose(sign[good], np.linalg.slogdet(wide)[0][good], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(log, np.linalg.slogdet(wide)[1], rtol=1e-6, atol=1e-6)
     assert sign[2] == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 20])
+def test_factors_of_positive_definite_matrices(n, dtype):
+    """Of lower triangles alone; NaN, and nothing else, where a matrix has none."""
+    with enable_x64(dtype == "float64"):
+        x = RNG.standard_normal((7, n, n))
+        x = (x + 1j * RNG.standard_normal(x.shape) if dtype[0] == "c" else x).astype(dtype)
+        x = x @ x.conj().swapaxes(1, 2) + 3 * np.eye(n, dtype=dtype)
+        want = np.linalg.cholesky(x)
+        if n:
+            x[2, n - 1, n - 1], x[4, n - 1, 0] = -1, np.nan
+            want[[2, 4]] = np.tril(np.full((2, n, n), np.nan, dtype))
+        upper = np.triu_indices(n, 1)
+        x[:, *upper] = np.nan
+        run = fnarray.jit(lambda x: lax.linalg.cholesky(x, symmetrize_input=False))
+        assert not n or "fk.linalg.cholesky" in run.lower(x).as_text()
+        close = 200 * np.finfo(dtype).eps
+        np.testing.assert_allclose(run(x), want, close, close)
+        np.testing.assert_array_equal(np.asarray(run(x))[:, *upper], 0)
+        np.testing.assert_allclose(run(x[:1]), want[:1], close, close)

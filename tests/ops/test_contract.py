@@ -164,3 +164,13 @@ def test_slices_are_no_transposes():
     x = rng.normal(size=(40, 50)).astype(np.float32)
     product = fnarray.jit(lambda x: lax.dot(x[:30, :20], x[:20, :45]))
     np.testing.assert_allclose(product(x), x[:30, :20] @ x[:20, :45], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("k", [0, 1, 5, 300])
+def test_rows_times_columns_in_pairs(k):
+    """A batch of two axes is no product of matrices, though its terms lie as those of one do."""
+    a, b = (np.random.default_rng(k).normal(size=shape).astype("f4") for shape in ((3, k), (k, 3)))
+    numbers = ((1,), (0,)), ((0,), (1,))
+    want = np.einsum("ij,ji->i", a.astype("f8"), b.astype("f8"))
+    for f in (lax.dot_general, fnarray.jit(lax.dot_general, static_argnums=2)):
+        np.testing.assert_allclose(f(a, b, numbers), want, 1e-4, 1e-4)

@@ -309,6 +309,7 @@ def _has_axes(node: Node) -> bool:
 #: Functions of `spread` by those of `linalg`, and what working memory they want of a matrix.
 _MATRICES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "cholesky": ("factor_cholesky", ()),
+    "cholesky_complex": ("factor_cholesky", ()),
     "triangular_solve": ("solve_triangular", ()),
     "lu": ("factor_lu", ()),
     "permutation": ("permutations", ()),

@@ -358,6 +358,7 @@ def _by_one_key(node: Node) -> bool:
 
 _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("linalg", "cholesky"): (_cholesky, _always),
+    ("linalg", "cholesky_complex"): (_cholesky, _always),
     ("linalg", "lu"): (_lu, _always),
     ("linalg", "triangular_solve"): (_triangular, _always),
     ("linalg", "linear_solve"): (_solve, _always),

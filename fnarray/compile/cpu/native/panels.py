@@ -91,8 +91,17 @@ def store(x: str, at: str, inside: str, kind: Kind) -> str:
     )
 
 
+def fetch(name: str, start: str, skip: int, *, write: bool = False) -> list[str]:
+    """Return lines that ask for a line of memory: for the nearest cache to write, else the next."""
+    how = "i32 1, i32 3, i32 1" if write else "i32 0, i32 2, i32 1"
+    return [
+        f"%{name} = getelementptr i8, ptr {start}, i64 {skip}",
+        f"call void @llvm.prefetch.p0(ptr %{name}, {how})",
+    ]
+
+
 def rows(kind: Kind) -> str:
-    """Return what lays out a panel of a matrix whose rows lie together."""
+    """Return what lays out a panel of a matrix whose rows lie together, and asks for the next."""
     v, step = kind.vector, kind.lanes * kind.size
     lines = [
         (
@@ -117,6 +126,7 @@ def rows(kind: Kind) -> str:
             f"%to.{w} = getelementptr i8, ptr %to, i64 {w * step}",
             load(f"x.{w}", f"%from.{w}", f"%in.{w}", kind, kind.lanes),
             f"store {v} %x.{w}, ptr %to.{w}, align {step}",
+            *fetch(f"ahead.{w}", "%from", (2 + w) * step),
         )
     lines += (
         "%from.next = getelementptr i8, ptr %from, i64 %under",
