@@ -382,7 +382,10 @@ class Values:
         argument took 30 us, and of floats all is exact.
         """
         divisor, aval = self._divisor(node), ShapedArray((), node.out.aval.dtype)
-        if divisor is None or not 1 <= divisor.val <= _POWERS or frexp(divisor.val)[0] != 0.5:
+        if divisor is None:
+            return None
+        number = float(divisor.val)
+        if not 1 <= number <= _POWERS or frexp(number)[0] != 0.5:
             return None
         name = name_of(aval.dtype)
         if aval.dtype.kind in "iu":
@@ -390,7 +393,7 @@ class Values:
             return (), f"sc.rem({{0}}, {known})"
         if name not in ("float32", "float64"):
             return None
-        pair = (1 / float(divisor.val), float(divisor.val))
+        pair = 1 / number, number
         return tuple(Literal(np.asarray(x, aval.dtype), aval) for x in pair), _SCALED
 
     def _divisor(self, node: Node) -> Literal | None:
