@@ -120,3 +120,18 @@ def test_windows_are_tested_where_their_places_differ() -> None:
         return lax.scatter_add(x, at, terms, numbers, mode="drop")
 
     np.testing.assert_array_equal(run(fun, X[0], at, terms), X[0] + [1, 1, 1, 0])
+
+
+def test_places_of_several_updates_are_told_once() -> None:
+    """From the end or out of reach too; values are computed where they are added."""
+    rows = np.asarray([0, 0, -1, 2, 7, -9, 2, 1, 1, 1] * 30, np.int32)
+    v = np.arange(300, dtype=np.float32)
+
+    def twice(rows: Any, v: Any) -> Any:
+        a = fnarray.numpy.zeros(4).at[rows].add(v * 2 + 1)
+        return a + fnarray.numpy.ones(4).at[rows].add(v * 2 + 1) * a
+
+    inside = (rows >= -4) & (rows < 4)
+    sums = np.bincount(rows[inside] % 4, (v * 2 + 1)[inside], 4)
+    np.testing.assert_allclose(run(twice, rows, v), sums + (1 + sums) * sums, rtol=1e-6)
+    assert text(twice, rows, v).count("if t") == 1  # one place from the end
