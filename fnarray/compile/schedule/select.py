@@ -226,20 +226,18 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     rows = _taken_one_by_one(block.nodes) if in_loop else set[Atom]()
     whole = _read_whole(block.nodes, limits, rows)
     gathered = {a for node in block.nodes if _gathers(node) for a in node.ins}
-    folds = (n for n in block.nodes if isinstance(n.form, Reduce) and takes_turns(n.form))
-    serial = {a for n in folds for a in n.ins}
+    folds = [n for n in block.nodes if isinstance(n.form, Reduce)]
+    serial = {a for n in folds if takes_turns(n.form) for a in n.ins}
     masked = {n.ins[0] for n in block.nodes if _is_masked(n)}
     turns, laid = _turns(block.nodes), _laid_at_once(block.nodes, users, outputs)
+    inline = [node for node in block.nodes if isinstance(node.form, INLINE)]
+    roots = set(block.nodes).difference(inline)
     written: dict[Var, _Written] = {}
     kept: dict[Var, frozenset[Var]] = {}  # dear values, and the arrays that each is made of
     registers = not in_loop and limits.numbers > 1  # a kernel holds more than one
     reach = _reach(block, users, in_loop=in_loop) if in_loop or limits.numbers > 1 else {}
-    roots: set[Node] = set()
-    made = {v: n for n in block.nodes for v in n.outs if isinstance(n.form, Reduce)}
-    for node in block.nodes:
-        if not isinstance(node.form, INLINE):
-            roots.add(node)
-            continue
+    made = {v: n for n in folds for v in n.outs}
+    for node in inline:
         out = node.out
         it = written[out] = _into(node, written)
         several = () if out in laid else users.get(out, ())
@@ -265,7 +263,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
         elif it.arrays > 1 and out in gathered:
             why = f"each of its elements reads {it.arrays}, and is gathered more than once"
         elif it.cost > 1 and registers and _are_places(out, several):
-            why = f"it costs {it.cost} additions, and {len(several)} updates take places from it"
+            why = f"{len(several)} updates take places from it"
         elif out in masked and (it.cost > limits.masked or (it.masked and it.cost)):
             why = f"it costs {it.cost} additions, and is read under a mask"
         elif out in rows and (it.most >= DIVISION or it.cost > limits.plain):
