@@ -204,8 +204,10 @@ def test_runs_of_what_is_folded_as_one_vector_are_loops(fold) -> None:
     text = code(compiled(within, x))
     assert loops(text) >= 2
     assert " // " not in text or fold is jnp.argmax  # which reads it in one loop
+    # Terms of both signs may nearly cancel: a sum is right to their size, 380.
     for x_ in (x, -x, np.full_like(x, np.nan), np.where(x > 2, np.inf, x)):
-        np.testing.assert_allclose(run(within, x_)[0], within(jnp.asarray(x_)), rtol=2e-6)
+        want = within(jnp.asarray(x_))
+        np.testing.assert_allclose(run(within, x_)[0], want, rtol=2e-6, atol=5e-5)
 
 
 @pytest.mark.parametrize("axes", [(2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
