@@ -16,8 +16,9 @@ from .tree_nodes import when_registered
 
 __all__ = ["met", "taken"]
 
-#: Times that containers are met before code is made for them, which takes 0.3 ms.
-_OFTEN: Final = 20
+#: Times that containers are met before code is made for them, which takes 0.3 ms; and further
+#: times where none can be, or the code fits no longer: what is inside differs from call to call.
+_OFTEN, _AGAIN = 20, 1000
 _MOST: Final = 1024
 #: Types of leaves that were met: arrays, and what is no node as long as its type is not registered.
 _leaf_types: Final[set[type]] = set()
@@ -58,14 +59,17 @@ def met(tree: Any, leaves: list[Any], spec: optree.PyTreeSpec) -> None:
         return
     if len(_known) + len(_leaf_types) >= _MOST:
         _forget()
-    times = _known.get(signature, 0)
-    if type(times) is int and times < _OFTEN:
-        _known[signature] = times + 1
+    known = _known.get(signature, 0)
+    if isinstance(known, int) and known < _OFTEN:
+        _known[signature] = known + 1
         return
     unpack = import_module(".unpack", __package__)  # which most trees are met too seldom for
-    if _is_plain(spec) and spec.num_leaves <= unpack.MOST_LEAVES:
+    fits = isinstance(known, int) or known[1] is spec
+    if fits and _is_plain(spec) and spec.num_leaves <= unpack.MOST_LEAVES:
         _leaf_types.update(map(type, leaves))
         _known[signature] = unpack.unpacker(spec), spec
+    else:
+        _known[signature] = _OFTEN - _AGAIN
 
 
 def _is_plain(spec: optree.PyTreeSpec) -> bool:
