@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -14,12 +14,22 @@ class NotLoaded(BaseException):
     """An evaluation needs a module that it is not to wait for: no error, and nobody's to catch."""
 
 
-class _Hurry(threading.local):
-    on = False
-    none = False
+def _always(name: str) -> bool:
+    return True
 
 
-_hurry = _Hurry()
+def _never(name: str) -> bool:
+    return False
+
+
+class _Patience(threading.local):
+    """Whether a thread waits for a module, by its name."""
+
+    def __init__(self):
+        self.waits: Callable[[str], bool] = _always
+
+
+_patience = _Patience()
 
 
 def library(name: str) -> Any:
@@ -30,26 +40,25 @@ def library(name: str) -> Any:
     NotLoaded
         It has not been imported, and this is no time for it.
     """
-    if _hurry.none or (_hurry.on and name not in sys.modules):
+    if not _patience.waits(name):
         raise NotLoaded(name)
-    return sys.modules.get(name) or import_module(name)
+    return import_module(name)  # which waits for another thread that has begun to import it
 
 
 @contextmanager
-def loaded_alone() -> Generator[None, None, None]:
+def _waiting(waits: Callable[[str], bool]) -> Generator[None, None, None]:
+    before, _patience.waits = _patience.waits, waits
+    try:
+        yield
+    finally:
+        _patience.waits = before
+
+
+def loaded_alone() -> AbstractContextManager[None]:
     """Let `library` return only, on this thread, what has been imported: SciPy takes 0.3 s."""
-    before, _hurry.on = _hurry.on, True
-    try:
-        yield
-    finally:
-        _hurry.on = before
+    return _waiting(sys.modules.__contains__)
 
 
-@contextmanager
-def by_no_library() -> Generator[None, None, None]:
+def by_no_library() -> AbstractContextManager[None]:
     """Let `library` return nothing on this thread, loaded or not: results do not depend on that."""
-    before, _hurry.none = _hurry.none, True
-    try:
-        yield
-    finally:
-        _hurry.none = before
+    return _waiting(_never)

@@ -25,6 +25,7 @@ from .kit.declare import inlined, kernel_call
 from .kit.matrix import (
     MANY,
     SMALL,
+    are_small,
     check_matrix,
     check_square,
     count,
@@ -280,7 +281,7 @@ def _lu_eval(x: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def _lu_alone(x: ShapedArray) -> Callable[[np.ndarray], tuple[np.ndarray, ...]] | None:
-    if x.ndim != 2 or not x.size or max(x.shape) > SMALL:
+    if not are_small(x):
         return None
     factor, rows = lapack("getrf", x.dtype), x.shape[0]
 

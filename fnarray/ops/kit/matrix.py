@@ -183,6 +183,11 @@ def _of_one(
         )
 
 
+def are_small(*operands: ShapedArray) -> bool:
+    """Whether operands are single matrices of few numbers, and of any."""
+    return all(x.ndim == 2 and x.size and max(x.shape) <= SMALL for x in operands)
+
+
 def alone(build: Callable[..., Any], *, finite: bool = False) -> Callable[..., Any]:
     """Return what `known_of` asks of an operation of matrices: how one small matrix is evaluated.
 
@@ -190,7 +195,7 @@ def alone(build: Callable[..., Any], *, finite: bool = False) -> Callable[..., A
     """
 
     def known(x: ShapedArray, **params: Any) -> Callable[..., Any] | None:
-        if x.ndim != 2 or not x.size or max(x.shape) > SMALL:
+        if not are_small(x):
             return None
         f, outs = build(x.shape, x.dtype, **params)
 
@@ -209,8 +214,7 @@ def both_alone(build: Callable[..., Callable[..., np.ndarray]]) -> Callable[...,
     """
 
     def known(a: ShapedArray, b: ShapedArray, **params: Any) -> Callable[..., Any] | None:
-        few = a.ndim == b.ndim == 2 and b.size and max(*a.shape, *b.shape) <= SMALL
-        return build(b.dtype, **params) if few else None
+        return build(b.dtype, **params) if are_small(a, b) else None
 
     return known
 

@@ -1,6 +1,5 @@
 """Loops of vectors: their turns, what remains, and what they add up.
 
-Rows that no turn reads end with a vector of their last numbers, some of which are computed again.
 Where a part of a vector costs nothing (AVX-512), a long body is written once: every turn is one
 vector, of as many numbers as are left. A short one is written twice, as turns of whole vectors and
 one of what remains; several vectors make a turn where their sums would wait for each other. Inside
