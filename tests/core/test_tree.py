@@ -15,7 +15,7 @@ import pytest
 import fnarray.random
 import fnarray.tree
 import fnarray.tree_util as ours
-from fnarray.core import tree
+from fnarray.core import tree, unpack
 from fnarray.core.tree import flatten_spec
 
 theirs = jax.tree_util
@@ -466,3 +466,12 @@ def test_a_class_registered_after_its_values_were_leaves():
         assert fnarray.tree.leaves(tree_)[0] is tree_["x"]
     ours.register_pytree_node(Late, lambda x: ((x.value,), None), lambda data, children: Late())
     assert fnarray.tree.leaves(tree_) == [5, 1]
+
+
+def test_insides_that_differ_from_call_to_call_get_no_code_of_their_own(monkeypatch):
+    made = []
+    monkeypatch.setattr(unpack, "unpacker", lambda spec: made.append(spec) or unpack.no_leaves)
+    for k in range(100):
+        tree_ = {"ever": [float(k)] * (k + 1), "other": k}
+        assert fnarray.tree.leaves(tree_) == [*tree_["ever"], k]
+    assert len(made) == 1
